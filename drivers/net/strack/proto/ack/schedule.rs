@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! When an ACK is due, and which packet it answers.
+//!
+//! An ACK echoes one packet: its path, congestion mark and transmission time.
+//! Packets are acknowledged together, after so many bytes, packets or so much
+//! time, but some are worth an ACK at once. Those that become due before the
+//! host gets to send are merged into one, which answers the packet that has most
+//! to tell: a congestion mark before a duplicate before the newest packet. The
+//! answer to a PROBE is always a packet of its own.
+
+use crate::proto::{
+    config::Config,
+    psn::Psn,
+    wire::flags,
+    Ns, //
+};
+
+/// What an ACK tells the sender about the packet it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// PSN of the packet.
+    pub psn: Psn,
+    /// Entropy value its sender chose.
+    pub entropy: u16,
+    /// Its transmission time on the sender's clock.
+    pub tx_time: u32,
+    /// When it arrived.
+    pub arrived: Ns,
+    /// `flags::ACK_*` that concern it.
+    pub flags: u8,
+}
+
+impl Echo {
+    /// How much the sender would miss this one.
+    fn weight(&self) -> u8 {
+        if self.flags & flags::ACK_CE != 0 {
+            2
+        } else if self.flags & flags::ACK_DUP != 0 {
+            1
+        } else {
+            0
+        }
+    }
+}
+
+/// The acknowledgements that are pending.
+pub struct Schedule {
+    every_bytes: u32,
+    every_packets: u16,
+    max_delay: Ns,
+    bytes: u32,
+    packets: u16,
+    due: bool,
+    // The packet to answer, and whether it deserves a SACK bitmap around it.
+    echo: Option<Echo>,
+    at_once: bool,
+    probe: Option<Echo>,
+    deadline: Option<Ns>,
+}
+
+impl Schedule {
+    /// Nothing pending.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            every_bytes: config.ack_every_bytes,
+            every_packets: config.ack_every_packets,
+            max_delay: config.max_ack_delay,
+            bytes: 0,
+            packets: 0,
+            due: false,
+            echo: None,
+            at_once: false,
+            probe: None,
+            deadline: None,
+        }
+    }
+
+    /// A DATA packet of `len` bytes has arrived and shall be acknowledged, possibly
+    /// `at_once`.
+    pub fn on_data(&mut self, echo: Echo, len: u16, at_once: bool) {
+        self.bytes = self.bytes.saturating_add(u32::from(len));
+        self.packets = self.packets.saturating_add(1);
+        let replace = match &self.echo {
+            Some(old) => echo.weight() >= old.weight(),
+            None => true,
+        };
+        if replace {
+            self.echo = Some(echo);
+        }
+        self.at_once |= at_once;
+        self.due |= at_once
+            || self.bytes >= self.every_bytes
+            || self.packets >= self.every_packets
+            || self.max_delay == 0;
+        if self.deadline.is_none() {
+            self.deadline = Some(echo.arrived.saturating_add(self.max_delay));
+        }
+    }
+
+    /// A PROBE has arrived.
+    pub fn on_probe(&mut self, echo: Echo) {
+        self.probe = Some(echo);
+    }
+
+    /// Something other than a packet makes an ACK due.
+    pub fn request(&mut self) {
+        self.due = true;
+    }
+
+    /// The time at which pending packets are acknowledged at the latest.
+    pub fn deadline(&self) -> Option<Ns> {
+        if self.is_due() {
+            None
+        } else {
+            self.deadline
+        }
+    }
+
+    /// The time is `now`.
+    pub fn on_timer(&mut self, now: Ns) {
+        self.due |= self.deadline.is_some_and(|deadline| deadline <= now);
+    }
+
+    /// Whether an ACK is due.
+    pub fn is_due(&self) -> bool {
+        self.due || self.probe.is_some()
+    }
+
+    /// An ACK that is due leaves now. Returns the packet it answers, if any, and
+    /// whether that deserves a SACK bitmap around it.
+    pub fn take(&mut self) -> (Option<Echo>, bool) {
+        if let Some(probe) = self.probe.take() {
+            return (Some(probe), false);
+        }
+        self.bytes = 0;
+        self.packets = 0;
+        self.due = false;
+        self.deadline = None;
+        (self.echo.take(), core::mem::take(&mut self.at_once))
+    }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What can be tuned about one connection.
+//!
+//! The host fills this in from its own knobs (sysctls, socket options, route)
+//! before a connection is created. The defaults are those of the `stellar`
+//! profile on a 10 Gb/s data centre fabric.
+
+use super::{
+    spray::MIN_ENTROPY,
+    Ns,
+    MSEC,
+    SEC,
+    USEC, //
+};
+
+/// A named set of algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Oblivious spraying, one window per connection, short retransmission
+    /// timeout, every retransmission on another path.
+    Stellar,
+}
+
+/// How the path of the next packet is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathPolicy {
+    /// All packets on one path, as ECMP treats a TCP connection.
+    Single,
+    /// One path after the other in a fixed order.
+    RoundRobin,
+    /// Each path once per round, in a new random order each round.
+    Oblivious,
+}
+
+/// When and how often an idle peer is asked whether it is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Silence from the peer after which the first probe is sent.
+    pub idle: Ns,
+    /// Time between two probes.
+    pub interval: Ns,
+    /// Unanswered probes after which the connection fails.
+    pub probes: u8,
+}
+
+/// The parameters of one connection.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Set of algorithms.
+    pub profile: Profile,
+    /// How the path of the next packet is chosen.
+    pub policy: PathPolicy,
+    /// Number of paths, 1 to 256.
+    pub paths: u16,
+    /// Largest payload of one DATA packet in bytes.
+    pub mss: u16,
+    /// Shortest retransmission timeout.
+    pub rto_min: Ns,
+    /// Longest retransmission timeout.
+    pub rto_max: Ns,
+    /// Retransmission timeout of the handshake and until the first RTT sample.
+    pub rto_initial: Ns,
+    /// Timeouts in a row without progress after which the connection fails.
+    pub retries: u8,
+    /// Packets that can be outstanding in each direction: a power of two from
+    /// 64 to 4096.
+    pub window_packets: u32,
+    /// Speed of the sender's access link in bytes per second.
+    pub link_bytes_per_sec: u64,
+    /// Round trip time of an idle fabric; a hint until one was measured.
+    pub base_rtt: Ns,
+    /// Congestion window before anything is known about the fabric, in bytes.
+    ///
+    /// The default is the bandwidth-delay product of the default link and RTT,
+    /// but not more than 64 KiB: it starts a short transfer at full speed and
+    /// does not overrun a shallow queue when the hints are wrong.
+    pub initial_window: u64,
+    /// Bytes the receiver is prepared to hold for the application.
+    pub rcv_window: u32,
+    /// Received payload bytes after which an acknowledgement is due.
+    pub ack_every_bytes: u32,
+    /// Received packets after which an acknowledgement is due.
+    pub ack_every_packets: u16,
+    /// Longest time an acknowledgement is held back.
+    pub max_ack_delay: Ns,
+    /// Most packets sent in a row with the same entropy value.
+    pub burst_max: u16,
+    /// Whether and how an idle peer is probed.
+    pub keepalive: Option<KeepAlive>,
+    /// How long the end that closed first still answers for the connection.
+    pub time_wait: Ns,
+    /// Seed of everything random in the connection that needs no secrecy.
+    pub seed: u64,
+    /// First entropy value (UDP source port), at least 49152.
+    pub entropy_base: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Stellar,
+            policy: PathPolicy::Oblivious,
+            paths: 128,
+            mss: 1420,
+            rto_min: 250 * USEC,
+            rto_max: 2 * SEC,
+            rto_initial: MSEC,
+            retries: 15,
+            window_packets: 1024,
+            link_bytes_per_sec: 1_250_000_000,
+            base_rtt: 100 * USEC,
+            initial_window: 64 * 1024,
+            rcv_window: 4 * 1024 * 1024,
+            ack_every_bytes: 16 * 1024,
+            ack_every_packets: 8,
+            max_ack_delay: 50 * USEC,
+            burst_max: 44,
+            keepalive: None,
+            time_wait: SEC,
+            seed: 0,
+            entropy_base: MIN_ENTROPY,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sender side of reliability: what is outstanding, and when to call it lost.
+//!
+//! Sprayed packets overtake each other all the time, so order says nothing.
+//! A packet is called lost for one of three reasons, fastest first:
+//!
+//! * the receiver holds far more packets beyond a hole than the reordering of
+//!   the fabric explains, and the hole is older than the slowest path needs;
+//! * a probe that left later on the same path has been answered and the hole is
+//!   still there;
+//! * the packet is older than the retransmission timeout.
+//!
+//! [`Outstanding`] keeps one slot per packet and knows what is in flight,
+//! [`Patience`] learns how late a packet may be before it counts as lost.
+
+mod outstanding;
+mod patience;
+
+pub use self::{
+    outstanding::{
+        Outstanding,
+        TxSlot,
+        TxState, //
+    },
+    patience::Patience, //
+};
+
+/// Why a packet was called lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Too many later packets have arrived.
+    Overtaken,
+    /// A probe overtook it on its own path.
+    Probe,
+    /// It was not acknowledged in time.
+    Timeout,
+}
+
+/// Fewest packets beyond a hole that make it suspicious, however small the
+/// congestion window is.
+const MIN_OVERTAKERS: u64 = 5;
+
+/// How many packets beyond the first hole are more than reordering explains, with
+/// `window` packets allowed in flight: one and a half windows.
+pub fn overtaken_limit(window: u64) -> u64 {
+    window.saturating_add(window / 2).max(MIN_OVERTAKERS)
+}

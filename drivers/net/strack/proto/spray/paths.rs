@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The paths of a connection and their health.
+//!
+//! A link that died takes packets and gives nothing back until routing notices,
+//! which may take seconds. A path is therefore withdrawn after two timeouts in a
+//! row without a sign of life in between:
+//!
+//! ```text
+//!            timeout             timeout
+//!   good ------------> doubted ------------> withdrawn
+//!    ^  <------------     |                      |
+//!    |      arrival                              |
+//!    +-------------------------------------------+
+//!                 arrival (of a probe)
+//! ```
+//!
+//! Withdrawn paths are probed, all together, after 1 ms and then at intervals
+//! that double up to 64 ms; new trouble or a path that comes back starts over
+//! at 1 ms. At least a quarter of the paths, rounded up, stays in use whatever
+//! happens: if that many fail at once the fault is not theirs.
+
+use super::Feedback;
+use crate::proto::{
+    counter::Counter,
+    Ns,
+    MSEC, //
+};
+
+/// Most paths a connection can have.
+pub const MAX_PATHS: u16 = 256;
+
+/// Smallest entropy value: the first of the dynamic ports.
+pub const MIN_ENTROPY: u16 = 49152;
+
+/// Timeouts in a row after which a path is withdrawn.
+const WITHDRAW_AFTER: u8 = 2;
+
+const PROBE_FIRST: Ns = MSEC;
+const PROBE_LONGEST: Ns = 64 * MSEC;
+
+/// The paths of a connection.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    base: u16,
+    count: u16,
+    withdrawn: u16,
+    /// Timeouts in a row per path; withdrawn at [`WITHDRAW_AFTER`].
+    timeouts: [u8; MAX_PATHS as usize],
+    /// When the next series of probes begins.
+    probe_at: Ns,
+    /// Time to the series after that.
+    probe_interval: Ns,
+    /// Where the current series continues.
+    probe_next: u16,
+}
+
+impl Paths {
+    /// `count` paths with consecutive entropy values from `base` on.
+    pub(super) fn new(count: u16, base: u16) -> Self {
+        let count = count.clamp(1, MAX_PATHS);
+        Self {
+            base: base.clamp(MIN_ENTROPY, u16::MAX - (count - 1)),
+            count,
+            withdrawn: 0,
+            timeouts: [0; MAX_PATHS as usize],
+            probe_at: 0,
+            probe_interval: PROBE_FIRST,
+            probe_next: 0,
+        }
+    }
+
+    /// Number of paths.
+    pub fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// Number of withdrawn paths.
+    pub fn withdrawn(&self) -> u16 {
+        self.withdrawn
+    }
+
+    /// Entropy value of a path.
+    pub fn entropy(&self, path: u16) -> u16 {
+        self.base + path % self.count
+    }
+
+    /// Whether a path is not withdrawn.
+    pub fn usable(&self, path: u16) -> bool {
+        self.timeouts
+            .get(usize::from(path))
+            .is_some_and(|&timeouts| timeouts < WITHDRAW_AFTER)
+    }
+
+    pub(super) fn feedback(&mut self, entropy: u16, kind: Feedback, now: Ns) -> Option<Counter> {
+        let path = entropy.checked_sub(self.base)?;
+        if path >= self.count {
+            return None;
+        }
+        let timeouts = self.timeouts.get_mut(usize::from(path))?;
+        let was_withdrawn = *timeouts >= WITHDRAW_AFTER;
+        match kind {
+            Feedback::Ok | Feedback::Ecn | Feedback::Nack => {
+                *timeouts = 0;
+                if !was_withdrawn {
+                    return None;
+                }
+                self.withdrawn -= 1;
+                self.probe_soon(now);
+                Some(Counter::PathRestored)
+            }
+            Feedback::Timeout => {
+                let doubted = *timeouts == WITHDRAW_AFTER - 1;
+                let may_withdraw = self.count - self.withdrawn > self.count.div_ceil(4);
+                if was_withdrawn || doubted && !may_withdraw {
+                    return None;
+                }
+                *timeouts += 1;
+                if !doubted {
+                    return None;
+                }
+                self.withdrawn += 1;
+                self.probe_soon(now);
+                Some(Counter::PathWithdrawn)
+            }
+        }
+    }
+
+    pub(super) fn due_probe(&mut self, now: Ns) -> Option<u16> {
+        if self.withdrawn == 0 || now < self.probe_at {
+            return None;
+        }
+        let path = (self.probe_next..self.count).find(|&path| !self.usable(path));
+        match path {
+            Some(path) => {
+                self.probe_next = path + 1;
+                Some(self.entropy(path))
+            }
+            None => {
+                self.probe_next = 0;
+                self.probe_at = now.saturating_add(self.probe_interval);
+                self.probe_interval = (2 * self.probe_interval).min(PROBE_LONGEST);
+                None
+            }
+        }
+    }
+
+    pub(super) fn probe_deadline(&self) -> Option<Ns> {
+        (self.withdrawn > 0).then_some(self.probe_at)
+    }
+
+    fn probe_soon(&mut self, now: Ns) {
+        let soon = now.saturating_add(PROBE_FIRST);
+        self.probe_interval = PROBE_FIRST;
+        self.probe_next = 0;
+        self.probe_at = soon;
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How much may be in flight: one window per connection, over all its paths.
+
+mod gains;
+mod nscc;
+
+pub use self::{
+    gains::Gains,
+    nscc::{
+        Nscc,
+        NsccConfig, //
+    },
+};
+
+use super::{
+    counter::Counter,
+    Ns, //
+};
+
+/// The congestion window of a connection.
+#[derive(Clone, Debug)]
+pub enum Window {
+    /// Governed by marks and delay.
+    Nscc(Nscc),
+    /// Always the same number of bytes, for tests.
+    Fixed(u64),
+}
+
+impl Window {
+    /// Bytes that may be in flight.
+    pub fn cwnd(&self) -> u64 {
+        match self {
+            Self::Nscc(nscc) => nscc.cwnd(),
+            Self::Fixed(bytes) => *bytes,
+        }
+    }
+
+    /// Whether `bytes` more may be sent while `inflight` bytes are.
+    ///
+    /// One packet always may when nothing is in flight.
+    pub fn can_send(&self, inflight: u64, bytes: u64) -> bool {
+        inflight == 0 || inflight.saturating_add(bytes) <= self.cwnd()
+    }
+
+    /// `bytes` were sent, for the first time or again.
+    pub fn on_send(&mut self, bytes: u64) {
+        if let Self::Nscc(nscc) = self {
+            nscc.on_send(bytes);
+        }
+    }
+
+    /// An ACK arrived.
+    ///
+    /// `new_bytes` is what it acknowledged for the first time, `ecn` whether the
+    /// packet that triggered it was marked, `rtt` the sample it yields if it is
+    /// unambiguous. Returns what is worth counting, if the window was lowered.
+    pub fn on_ack(
+        &mut self,
+        now: Ns,
+        new_bytes: u64,
+        ecn: bool,
+        rtt: Option<Ns>,
+    ) -> Option<Counter> {
+        match self {
+            Self::Nscc(nscc) => nscc.on_ack(now, new_bytes, ecn, rtt),
+            Self::Fixed(_) => None,
+        }
+    }
+
+    /// The receiver asks to slow down by `penalty` / 128 of `new_bytes`.
+    pub fn on_penalty(&mut self, penalty: u16, new_bytes: u64) {
+        if let Self::Nscc(nscc) = self {
+            nscc.on_penalty(penalty, new_bytes);
+        }
+    }
+
+    /// A packet of `bytes` was found lost; called once for each.
+    pub fn on_loss(&mut self, _now: Ns, bytes: u64) {
+        if let Self::Nscc(nscc) = self {
+            nscc.on_loss(bytes);
+        }
+    }
+
+    /// The retransmission timer expired; the packets it found lost are reported
+    /// to [`Self::on_loss`] besides.
+    pub fn on_timeout(&mut self, _now: Ns) {
+        if let Self::Nscc(nscc) = self {
+            nscc.on_timeout();
+        }
+    }
+
+    /// RTT of the idle fabric as far as it is known, 0 if that does not matter.
+    pub fn base_rtt(&self) -> Ns {
+        match self {
+            Self::Nscc(nscc) => nscc.base_rtt(),
+            Self::Fixed(_) => 0,
+        }
+    }
+
+    /// Queueing delay the window aims at, 0 if it does not care.
+    pub fn target_delay(&self) -> Ns {
+        match self {
+            Self::Nscc(nscc) => nscc.target_delay(),
+            Self::Fixed(_) => 0,
+        }
+    }
+}
