@@ -19,6 +19,8 @@ use super::{
 };
 
 /// The congestion window of a connection.
+// There is one per connection, and the small variant is for tests only.
+#[expect(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Window {
     /// Governed by marks and delay.

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Fairness, order and health of paths.
+
+use proptest::prelude::*;
+use std::collections::HashSet;
+use strack_proto::{
+    config::PathPolicy,
+    counter::Counter,
+    spray::{
+        Feedback,
+        Spray,
+        Spraying, //
+    },
+    MSEC,
+    USEC, //
+};
+
+const BASE: u16 = 50_000;
+
+const POLICIES: [PathPolicy; 3] = [
+    PathPolicy::Single,
+    PathPolicy::RoundRobin,
+    PathPolicy::Oblivious,
+];
+
+fn round(spray: &mut Spraying, paths: u16) -> Vec<u16> {
+    (0..paths).map(|_| spray.next(0)).collect()
+}
+
+/// Reports timeouts until the path is withdrawn.
+fn withdraw(spray: &mut Spraying, entropy: u16, now: u64) {
+    assert_eq!(spray.feedback(entropy, Feedback::Timeout, now), None);
+    let event = spray.feedback(entropy, Feedback::Timeout, now);
+    assert_eq!(event, Some(Counter::PathWithdrawn));
+}
+
+fn due(spray: &mut Spraying, now: u64) -> Vec<u16> {
+    std::iter::from_fn(|| spray.due_probe(now)).collect()
+}
+
+#[test]
+fn every_path_once_per_round() {
+    for policy in [PathPolicy::RoundRobin, PathPolicy::Oblivious] {
+        for paths in 1..=256 {
+            let mut spray = Spraying::new(policy, paths, BASE, u64::from(paths));
+            let all: Vec<u16> = spray.entropies().collect();
+            assert_eq!(all, (BASE..BASE + paths).collect::<Vec<_>>());
+            for _ in 0..5 {
+                let mut seen = round(&mut spray, paths);
+                seen.sort_unstable();
+                assert_eq!(seen, all);
+            }
+        }
+    }
+}
+
+#[test]
+fn oblivious_order_is_new_every_round() {
+    for paths in [60, 64, 100, 128, 256] {
+        let mut orders = HashSet::new();
+        for seed in 0..20 {
+            let mut spray = Spraying::new(PathPolicy::Oblivious, paths, BASE, seed);
+            for _ in 0..20 {
+                orders.insert(round(&mut spray, paths));
+            }
+        }
+        // 400 draws out of 2048 orders or more: some coincide.
+        assert!(orders.len() > 340, "{paths} paths: {} orders", orders.len());
+    }
+}
+
+#[test]
+fn oblivious_consecutive_rounds_differ() {
+    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 1);
+    let mut last = round(&mut spray, 128);
+    for _ in 0..50 {
+        let this = round(&mut spray, 128);
+        assert_ne!(this, last);
+        last = this;
+    }
+}
+
+#[test]
+fn same_seed_same_order() {
+    let mut one = Spraying::new(PathPolicy::Oblivious, 100, BASE, 7);
+    let mut two = Spraying::new(PathPolicy::Oblivious, 100, BASE, 7);
+    assert_eq!(round(&mut one, 1000), round(&mut two, 1000));
+}
+
+#[test]
+fn oblivious_starts_are_spread() {
+    // Many short connections shall not all start on the same path.
+    let mut first = HashSet::new();
+    for seed in 0..1000 {
+        first.insert(Spraying::new(PathPolicy::Oblivious, 64, BASE, seed).next(0));
+    }
+    assert_eq!(first.len(), 64);
+}
+
+#[test]
+fn single_stays_until_withdrawn() {
+    let mut spray = Spraying::new(PathPolicy::Single, 128, BASE, 5);
+    assert_eq!(round(&mut spray, 500), vec![BASE + 5; 500]);
+    assert_ne!(spray.next_avoiding(0, BASE + 5), BASE + 5);
+    assert_eq!(spray.next(0), BASE + 5);
+    withdraw(&mut spray, BASE + 5, 0);
+    let other = spray.next(0);
+    assert_ne!(other, BASE + 5);
+    assert_eq!(round(&mut spray, 10), vec![other; 10]);
+    // It does not go back: once is enough.
+    spray.feedback(BASE + 5, Feedback::Ok, 0);
+    assert_eq!(spray.next(0), other);
+}
+
+#[test]
+fn entropy_values_are_dynamic_ports() {
+    for (paths, base) in [
+        (1, 0),
+        (256, 0),
+        (256, u16::MAX),
+        (0, 65_000),
+        (999, 65_500),
+    ] {
+        let spray = Spraying::new(PathPolicy::Oblivious, paths, base, 0);
+        let all: Vec<u16> = spray.entropies().collect();
+        assert_eq!(all.len(), usize::from(paths.clamp(1, 256)));
+        assert!(all.iter().all(|&entropy| entropy >= 49_152));
+        assert!(all.windows(2).all(|pair| pair[1] == pair[0] + 1));
+    }
+}
+
+#[test]
+fn withdrawal_and_return() {
+    for policy in POLICIES {
+        let mut spray = Spraying::new(policy, 8, BASE, 3);
+        let bad = BASE + 3;
+        withdraw(&mut spray, bad, 0);
+        assert_eq!(spray.withdrawn(), 1);
+        assert!(!round(&mut spray, 100).contains(&bad));
+        assert!((0..100).all(|_| spray.next_avoiding(0, BASE) != bad));
+
+        assert_eq!(
+            spray.feedback(bad, Feedback::Ok, 0),
+            Some(Counter::PathRestored)
+        );
+        assert_eq!(spray.withdrawn(), 0);
+        assert_eq!(spray.probe_deadline(), None);
+        if !matches!(policy, PathPolicy::Single) {
+            assert!(round(&mut spray, 8).contains(&bad));
+        }
+        // One timeout more does not withdraw it again.
+        assert_eq!(spray.feedback(bad, Feedback::Timeout, 0), None);
+        assert_eq!(spray.withdrawn(), 0);
+    }
+}
+
+#[test]
+fn any_arrival_between_timeouts_saves_the_path() {
+    for alive in [Feedback::Ok, Feedback::Ecn, Feedback::Nack] {
+        let mut spray = Spraying::new(PathPolicy::Oblivious, 8, BASE, 3);
+        for _ in 0..10 {
+            assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
+            assert_eq!(spray.feedback(BASE, alive, 0), None);
+        }
+        // Those of another path do not count.
+        spray.feedback(BASE, Feedback::Timeout, 0);
+        spray.feedback(BASE + 1, Feedback::Ok, 0);
+        let event = spray.feedback(BASE, Feedback::Timeout, 0);
+        assert_eq!(event, Some(Counter::PathWithdrawn));
+    }
+}
+
+#[test]
+fn rounds_stay_even_over_usable_paths() {
+    let mut spray = Spraying::new(PathPolicy::Oblivious, 100, BASE, 3);
+    for entropy in BASE..BASE + 20 {
+        withdraw(&mut spray, entropy, 0);
+    }
+    let mut turns = [0u32; 100];
+    for _ in 0..80 * 50 {
+        turns[usize::from(spray.next(0) - BASE)] += 1;
+    }
+    assert!(turns[..20].iter().all(|&n| n == 0));
+    assert!(turns[20..].iter().all(|&n| n == 50), "{turns:?}");
+}
+
+#[test]
+fn a_quarter_stays_in_use() {
+    for policy in POLICIES {
+        for paths in 1..=256 {
+            let mut spray = Spraying::new(policy, paths, BASE, 3);
+            for entropy in BASE..BASE + paths {
+                for _ in 0..3 {
+                    spray.feedback(entropy, Feedback::Timeout, 0);
+                }
+            }
+            assert_eq!(paths - spray.withdrawn(), paths.div_ceil(4));
+            if !matches!(policy, PathPolicy::Single) {
+                let used: HashSet<u16> = round(&mut spray, 2 * paths).into_iter().collect();
+                assert_eq!(used.len(), usize::from(paths.div_ceil(4)));
+            }
+        }
+    }
+}
+
+#[test]
+fn retransmission_takes_another_path() {
+    for policy in POLICIES {
+        for paths in [2, 3, 4, 5, 100, 256] {
+            let mut spray = Spraying::new(policy, paths, BASE, 9);
+            let mut sent = BASE;
+            for _ in 0..1000 {
+                let again = spray.next_avoiding(0, sent);
+                assert_ne!(again, sent);
+                sent = again;
+            }
+            // Nor if it is the only one left that works.
+            for entropy in BASE..BASE + paths {
+                spray.feedback(entropy, Feedback::Timeout, 0);
+                spray.feedback(entropy, Feedback::Timeout, 0);
+            }
+            for entropy in BASE..BASE + paths {
+                assert_ne!(spray.next_avoiding(0, entropy), entropy);
+            }
+        }
+    }
+    let mut alone = Spraying::new(PathPolicy::Oblivious, 1, BASE, 9);
+    assert_eq!(alone.next_avoiding(0, BASE), BASE);
+}
+
+#[test]
+fn probes_back_off() {
+    let mut spray = Spraying::new(PathPolicy::Oblivious, 8, BASE, 3);
+    assert_eq!(spray.probe_deadline(), None);
+    assert!(due(&mut spray, 10 * MSEC).is_empty());
+    withdraw(&mut spray, BASE + 1, 0);
+    withdraw(&mut spray, BASE + 6, 0);
+
+    let mut now = 0;
+    for gap in [1, 1, 2, 4, 8, 16, 32, 64, 64, 64] {
+        assert_eq!(spray.probe_deadline(), Some(now + gap * MSEC));
+        now += gap * MSEC;
+        assert!(due(&mut spray, now - 1).is_empty());
+        assert_eq!(due(&mut spray, now), [BASE + 1, BASE + 6]);
+        assert!(due(&mut spray, now).is_empty());
+    }
+    // When one comes back the other one is probably not far.
+    spray.feedback(BASE + 6, Feedback::Ok, now);
+    assert_eq!(spray.probe_deadline(), Some(now + MSEC));
+    assert_eq!(due(&mut spray, now + MSEC), [BASE + 1]);
+}
+
+#[test]
+fn a_dead_uplink_comes_back_within_200_ms() {
+    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 3);
+    let dead = |entropy: u16| entropy % 8 == 0;
+    let restored_at = 10_000 * MSEC + 7 * USEC;
+    let mut now = 0;
+    for entropy in (BASE..BASE + 128).filter(|&entropy| dead(entropy)) {
+        withdraw(&mut spray, entropy, now);
+    }
+    while spray.withdrawn() > 0 {
+        now = spray.probe_deadline().unwrap();
+        for entropy in due(&mut spray, now) {
+            if now >= restored_at {
+                spray.feedback(entropy, Feedback::Ok, now + MSEC);
+            }
+        }
+    }
+    assert!(now - restored_at < 200 * MSEC);
+}
+
+proptest! {
+    #[test]
+    fn never_an_unknown_path(
+        policy in 0..POLICIES.len(),
+        paths in 1u16..=256,
+        seed in any::<u64>(),
+        steps in prop::collection::vec((0u8..6, any::<u16>()), 0..500),
+    ) {
+        let mut spray = Spraying::new(POLICIES[policy], paths, BASE, seed);
+        let known = BASE..BASE + paths;
+        for (now, (step, entropy)) in (0..).step_by(100_000).zip(steps) {
+            // Mostly known entropy values, some that are none of ours.
+            let entropy = BASE.wrapping_add(entropy % (paths + 3)).wrapping_sub(1);
+            match step {
+                0 => prop_assert!(known.contains(&spray.next(now))),
+                1 => {
+                    let other = spray.next_avoiding(now, entropy);
+                    prop_assert!(known.contains(&other));
+                    prop_assert!(other != entropy || paths == 1);
+                }
+                2 => {
+                    if let Some(probe) = spray.due_probe(now) {
+                        prop_assert!(known.contains(&probe));
+                    }
+                }
+                3 => drop(spray.feedback(entropy, Feedback::Ok, now)),
+                _ => drop(spray.feedback(entropy, Feedback::Timeout, now)),
+            }
+            prop_assert!(paths - spray.withdrawn() >= paths.div_ceil(4));
+            prop_assert_eq!(spray.probe_deadline().is_some(), spray.withdrawn() > 0);
+        }
+    }
+}
