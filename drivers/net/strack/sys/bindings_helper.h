@@ -34,3 +34,5 @@
 
 #include "companion.h"
 #include "family.h"
+#include "table.h"
+#include "udp.h"

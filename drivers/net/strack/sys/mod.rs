@@ -5,5 +5,39 @@
 //! Everything that needs `unsafe` lives below this module or in the `extern "C"` entry points that
 //! C calls. The rest of the module is written against the types offered here.
 
+use kernel::{
+    alloc::Flags,
+    prelude::*, //
+};
+
 pub(crate) mod bindings;
 pub(crate) mod host;
+pub(crate) mod lock;
+pub(crate) mod netns;
+pub(crate) mod pages;
+pub(crate) mod skb;
+pub(crate) mod sock;
+pub(crate) mod sockaddr;
+pub(crate) mod table;
+pub(crate) mod timer;
+pub(crate) mod udp;
+
+/// The C value of allocation flags, which the kernel's crate keeps to itself: the nearest of those in
+/// use here.
+fn raw_gfp(flags: Flags) -> bindings::gfp_t {
+    if flags.contains(GFP_KERNEL_ACCOUNT) {
+        bindings::GFP_KERNEL_ACCOUNT
+    } else if flags.contains(GFP_KERNEL) {
+        bindings::GFP_KERNEL
+    } else if flags.contains(GFP_ATOMIC) {
+        bindings::GFP_ATOMIC
+    } else {
+        bindings::GFP_NOWAIT
+    }
+}
+
+/// Sixty-four random bits, unpredictable for strangers.
+pub(crate) fn random() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { bindings::strack_c_random() }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What ICMP says about packets that we have sent.
+//!
+//! No socket is bound to the source ports that packets are sent from, so the network stack finds ours
+//! by the destination port, as it does for tunnels. By then it has told the routing table of a new
+//! path MTU. Anybody may send such an error: it quotes the packet it is about, and the engine believes
+//! it only if the quotation shows what a stranger cannot know.
+
+use crate::{
+    carrier::Addr,
+    engine::{
+        self,
+        NetNs, //
+    },
+    observe::counters::Event,
+    sys::{
+        bindings,
+        udp, //
+    },
+};
+use core::mem::ManuallyDrop;
+use kernel::sync::{
+    rcu,
+    Arc, //
+};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IcmpKind {
+    /// A packet did not fit. Looking the route up again shows the new MTU.
+    FragNeeded {
+        /// What would have fitted, bytes of IP packet, as the router says.
+        mtu: u32,
+    },
+    /// The peer, or its port, cannot be reached.
+    Unreachable {
+        /// As a positive errno.
+        errno: i32,
+        /// Waiting will not help.
+        hard: bool,
+    },
+}
+
+/// An ICMP error.
+#[derive(Clone, Copy)]
+pub(crate) struct IcmpMeta {
+    /// Where our packet was sent to.
+    pub(crate) peer: Addr,
+    /// Where it was sent from.
+    pub(crate) local: Addr,
+    /// What is wrong.
+    pub(crate) kind: IcmpKind,
+    /// First bytes of our packet's STrack header, zero-padded.
+    pub(crate) header: [u8; 16],
+    /// How many of those bytes the error quoted.
+    pub(crate) header_len: u8,
+}
+
+/// An ICMP error has come in for a packet to our port.
+///
+/// # Safety
+///
+/// `sk` is a socket of [`udp::UdpSocket`], and `icmp` is valid during the call.
+#[no_mangle]
+unsafe extern "C" fn strack_udp_icmp(sk: *mut bindings::sock, icmp: *const udp::IcmpHeaders) {
+    let _rcu = rcu::read_lock();
+    // SAFETY: By the safety requirements, in a read-side section.
+    let owner = unsafe { udp::owner(sk) };
+    if owner.is_null() {
+        return;
+    }
+    // SAFETY: As in `strack_udp_ready()`: a reference that is not ours to drop.
+    let ns = ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast::<NetNs>()) });
+    // SAFETY: By the safety requirements.
+    let icmp = unsafe { &*icmp };
+
+    let kind = if icmp.mtu > 0 {
+        ns.counters.event(Event::IcmpFragNeeded);
+        IcmpKind::FragNeeded { mtu: icmp.mtu }
+    } else {
+        ns.counters.event(Event::IcmpUnreachable);
+        IcmpKind::Unreachable {
+            errno: icmp.err,
+            hard: icmp.hard,
+        }
+    };
+    let meta = IcmpMeta {
+        peer: Addr::new(icmp.peer),
+        local: Addr::new(icmp.local),
+        kind,
+        header: icmp.header,
+        header_len: icmp.header_len,
+    };
+    engine::input::icmp(&ns, &meta);
+}

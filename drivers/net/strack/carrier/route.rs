@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where packets to a peer leave.
+//!
+//! A route is looked up once and kept as long as [`Route::valid`] says: the kernel invalidates it when
+//! addresses, routes or the path MTU change.
+
+use crate::{
+    carrier::Addr,
+    engine::NetNs,
+    proto::wire::DATA_HEADER,
+    sys::udp::{
+        self,
+        Dst,
+        Flow, //
+    },
+};
+use kernel::prelude::*;
+
+/// Bytes of a UDP header.
+pub(crate) const UDP_HEADER: u32 = 8;
+/// Bytes of an IPv4 header without options.
+pub(crate) const IPV4_HEADER: u32 = 20;
+/// Bytes of an IPv6 header without extensions.
+pub(crate) const IPV6_HEADER: u32 = 40;
+
+/// What decides where a packet goes.
+#[derive(Clone, Copy)]
+pub(crate) struct FlowKey {
+    /// Our address, or "any" to have one chosen.
+    pub(crate) saddr: Addr,
+    /// The peer's.
+    pub(crate) daddr: Addr,
+    /// Index of the interface to leave by, or zero.
+    pub(crate) oif: i32,
+    /// Firewall mark.
+    pub(crate) mark: u32,
+}
+
+/// A route.
+#[derive(Clone)]
+pub(crate) struct Route {
+    dst: Dst,
+    saddr: Addr,
+    daddr: Addr,
+    mark: u32,
+}
+
+impl Route {
+    /// Looks a route up. Any context but hard interrupts.
+    ///
+    /// The route must not outlive its namespace.
+    pub(crate) fn lookup(ns: &NetNs, key: &FlowKey) -> Result<Route> {
+        let net = ns.net.as_net();
+        let mut flow = Flow {
+            saddr: key.saddr.octets(),
+            daddr: key.daddr.octets(),
+            oif: key.oif,
+            mark: key.mark,
+            // SAFETY: As below.
+            uid: unsafe { udp::net_uid(net) },
+            tos: 0,
+            sport: 0,
+            dport: udp::port(),
+        };
+        if key.daddr.is_any() || key.daddr.is_multicast() {
+            return Err(ENETUNREACH);
+        }
+        // SAFETY: The namespace is alive as long as its state is in use, and routes are dropped
+        // before that ends.
+        let dst = unsafe { Dst::lookup(net, &mut flow) }?;
+        Ok(Route {
+            dst,
+            saddr: Addr::new(flow.saddr),
+            daddr: key.daddr,
+            mark: key.mark,
+        })
+    }
+
+    /// Whether it is still the one to take; if not, look it up again.
+    pub(crate) fn valid(&self) -> bool {
+        self.dst.valid()
+    }
+
+    /// Our address on it.
+    pub(crate) fn saddr(&self) -> Addr {
+        self.saddr
+    }
+
+    /// The peer's address.
+    pub(crate) fn daddr(&self) -> Addr {
+        self.daddr
+    }
+
+    /// The firewall mark it was looked up for, which its packets carry.
+    pub(crate) fn mark(&self) -> u32 {
+        self.mark
+    }
+
+    /// Largest IP packet that the path takes, as far as is known, bytes.
+    pub(crate) fn mtu(&self) -> u32 {
+        self.dst.mtu()
+    }
+
+    /// Largest IP packet that the first link takes, bytes.
+    pub(crate) fn dev_mtu(&self) -> u32 {
+        self.dst.dev_mtu()
+    }
+
+    /// Largest payload of a data packet that the path takes, bytes.
+    pub(crate) fn max_payload(&self) -> u16 {
+        let headers = self.ip_header() + UDP_HEADER + DATA_HEADER as u32;
+        u16::try_from(self.mtu().saturating_sub(headers)).unwrap_or(u16::MAX)
+    }
+
+    /// Most bytes that a train may have, UDP and IP headers not counted.
+    pub(crate) fn max_train(&self) -> u32 {
+        u32::from(u16::MAX) - UDP_HEADER - self.ip_header()
+    }
+
+    /// Bytes of the IP header.
+    pub(crate) fn ip_header(&self) -> u32 {
+        if self.daddr.is_v4() {
+            IPV4_HEADER
+        } else {
+            IPV6_HEADER
+        }
+    }
+
+    /// For [`super::tx`].
+    pub(super) fn dst(&self) -> &Dst {
+        &self.dst
+    }
+}

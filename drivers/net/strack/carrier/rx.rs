@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The way in: from a UDP socket's queue to the engine.
+//!
+//! The network stack queues a datagram, or a train that it has not taken apart, and calls
+//! [`strack_udp_ready`] in the receive softirq. There the queue is emptied, so nobody sleeps on it and
+//! nothing is copied. Several CPUs may do so at once.
+
+use crate::{
+    carrier::Addr,
+    engine::{
+        self,
+        NetNs, //
+    },
+    observe::counters::Event,
+    sys::{
+        bindings,
+        skb::Skb,
+        udp, //
+    },
+};
+use core::mem::ManuallyDrop;
+use kernel::{
+    prelude::*,
+    sync::{
+        rcu,
+        Arc, //
+    },
+};
+
+/// Packets taken in one call. There is a call for each packet queued, so whatever one call leaves
+/// behind is taken by a later one.
+const BUDGET: usize = 64;
+
+/// Where a packet came from and how its skb is laid out.
+#[derive(Clone, Copy)]
+pub(crate) struct RxMeta {
+    /// Sender.
+    pub(crate) src: Addr,
+    /// The address of ours it was sent to.
+    pub(crate) dst: Addr,
+    /// UDP source port: the entropy it travelled with.
+    pub(crate) src_port: u16,
+    /// The network marked it "congestion experienced".
+    pub(crate) ce: bool,
+    /// Index of the interface it came in by.
+    pub(crate) ifindex: u32,
+    /// Offset of the first STrack header in the skb, bytes.
+    pub(crate) first: u32,
+    /// From one header to the next, bytes; not zero. As large as `total` if there is only one.
+    pub(crate) seg_len: u32,
+    /// All bytes from the first header on. The last packet of a train may be shorter than the others.
+    pub(crate) total: u32,
+}
+
+impl RxMeta {
+    /// Number of packets in the skb.
+    pub(crate) fn packets(&self) -> u32 {
+        self.total.div_ceil(self.seg_len.max(1))
+    }
+
+    /// The interface that belongs to the sender's address, zero if it means the same everywhere.
+    pub(crate) fn scope(&self) -> u32 {
+        if self.src.is_link_local() {
+            self.ifindex
+        } else {
+            0
+        }
+    }
+}
+
+/// Something is in the queue of `sk`.
+///
+/// # Safety
+///
+/// `sk` is a socket of [`udp::UdpSocket`]; bottom halves are off.
+#[no_mangle]
+unsafe extern "C" fn strack_udp_ready(sk: *mut bindings::sock) {
+    let _rcu = rcu::read_lock();
+    // SAFETY: By the safety requirements, in a read-side section.
+    let owner = unsafe { udp::owner(sk) };
+    let ns = if owner.is_null() {
+        None
+    } else {
+        // SAFETY: The owner is what `Arc::into_raw()` gave, and that reference lasts until the
+        // read-side section ends. Ours is not counted, hence not dropped.
+        Some(ManuallyDrop::new(unsafe {
+            Arc::from_raw(owner.cast::<NetNs>())
+        }))
+    };
+    for _ in 0..BUDGET {
+        // SAFETY: By the safety requirements.
+        let Some(skb) = (unsafe { udp::receive(sk) }) else {
+            return;
+        };
+        match &ns {
+            Some(ns) => deliver(ns, skb),
+            // The socket is being closed.
+            None => drop(skb),
+        }
+    }
+}
+
+fn deliver(ns: &Arc<NetNs>, mut skb: Skb) {
+    let headers = match udp::describe(&mut skb) {
+        Ok(headers) => headers,
+        Err(error) => {
+            ns.counters.event(if error == ENOMSG {
+                Event::RxNoChecksum
+            } else {
+                Event::RxChecksum
+            });
+            return;
+        }
+    };
+    if headers.total == 0 {
+        ns.counters.event(Event::RxShort);
+        return;
+    }
+    let meta = RxMeta {
+        src: Addr::new(headers.src),
+        dst: Addr::new(headers.dst),
+        src_port: headers.src_port,
+        ce: headers.ce,
+        ifindex: headers.ifindex,
+        first: 0,
+        seg_len: headers.seg_len,
+        total: headers.total,
+    };
+    ns.counters.event(Event::RxSkbs);
+    ns.counters.event_n(Event::RxPackets, meta.packets().into());
+    ns.counters.event_n(Event::RxBytes, meta.total.into());
+    engine::input::receive(ns, skb, &meta);
+}

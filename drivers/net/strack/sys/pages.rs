@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory for payload: runs of pages that packets refer to instead of copying them.
+
+use super::{
+    bindings,
+    raw_gfp, //
+};
+use core::ptr::NonNull;
+use kernel::{
+    alloc::Flags,
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+/// Largest order to ask for: 32 KiB with 4 KiB pages, what the page allocator has at hand per CPU.
+pub(crate) const MAX_ORDER: u32 = 3;
+
+/// A run of pages, or one of several handles to it.
+///
+/// Nothing says who else looks at the memory: packets on their way to a device, or a receiver on the
+/// same host. It is therefore written and read by copying only, never through a Rust reference.
+///
+/// # Invariants
+///
+/// The pointer is to the head page of an allocation of `len` bytes in the kernel's direct map, of
+/// which this object owns one reference.
+pub(crate) struct PageBuf {
+    page: NonNull<bindings::page>,
+    len: u32,
+}
+
+// SAFETY: Pages belong to no thread or CPU, and their reference count is atomic.
+unsafe impl Send for PageBuf {}
+// SAFETY: The memory is only copied from and to, see the type's description.
+unsafe impl Sync for PageBuf {}
+
+impl PageBuf {
+    /// Allocates `PAGE_SIZE << order` bytes, or less when that much is not at hand in one piece.
+    pub(crate) fn alloc(order: u32, flags: Flags) -> Result<PageBuf> {
+        let order = order.min(MAX_ORDER);
+        // SAFETY: No requirements.
+        let page = unsafe { bindings::strack_c_pages_alloc(order, raw_gfp(flags)) };
+        let page = NonNull::new(page).ok_or(ENOMEM)?;
+        // SAFETY: The page has just been allocated.
+        let order = unsafe { bindings::strack_c_page_order(page.as_ptr()) };
+        let len = u32::try_from(PAGE_SIZE << order.min(MAX_ORDER))?;
+        // INVARIANT: The allocation is of this order, and its first reference is ours.
+        Ok(PageBuf { page, len })
+    }
+
+    /// Bytes in it.
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// The head page, for functions of the kernel.
+    pub(crate) fn as_page(&self) -> *mut bindings::page {
+        self.page.as_ptr()
+    }
+
+    /// The memory.
+    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_page_address(self.as_page()) }.cast()
+    }
+
+    /// Whether there is no other handle, and no packet that refers to it: then nobody looks at it.
+    pub(crate) fn is_unique(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_page_refs(self.as_page()) == 1 }
+    }
+
+    /// Whether both are handles to the same memory.
+    pub(crate) fn is_same(&self, other: &PageBuf) -> bool {
+        self.page == other.page
+    }
+
+    /// Checks that a range lies within.
+    pub(crate) fn check(&self, off: usize, len: usize) -> Result {
+        match off.checked_add(len) {
+            Some(end) if end <= self.len() => Ok(()),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// Copies `data` to offset `off`.
+    pub(crate) fn write(&self, off: usize, data: &[u8]) -> Result {
+        self.check(off, data.len())?;
+        // SAFETY: The range lies within memory that the type invariant keeps allocated. Others may
+        // read it meanwhile, which disturbs them, not us.
+        unsafe {
+            core::ptr::copy_nonoverlapping(data.as_ptr(), self.as_mut_ptr().add(off), data.len());
+        }
+        Ok(())
+    }
+
+    /// Copies `len` bytes of the user's memory that `from` describes to offset `off`.
+    ///
+    /// May sleep. On failure the iterator is where it was.
+    pub(crate) fn copy_from_iter(
+        &self,
+        off: usize,
+        len: usize,
+        from: &mut bindings::iov_iter,
+    ) -> Result {
+        self.check(off, len)?;
+        // SAFETY: The range lies within memory that the type invariant keeps allocated.
+        let done = unsafe {
+            bindings::strack_c_copy_from_iter(self.as_mut_ptr().add(off).cast(), len, from)
+        };
+        if done {
+            Ok(())
+        } else {
+            Err(EFAULT)
+        }
+    }
+}
+
+impl Clone for PageBuf {
+    fn clone(&self) -> Self {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_page_get(self.as_page()) };
+        // INVARIANT: The new handle has the reference just taken.
+        PageBuf {
+            page: self.page,
+            len: self.len,
+        }
+    }
+}
+
+impl Drop for PageBuf {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant; the reference is given away.
+        unsafe { bindings::strack_c_page_put(self.as_page()) }
+    }
+}
