@@ -87,6 +87,14 @@ counters! {
     DropAckUnsent,
     /// ACK older than what is known already.
     DropAckOld,
+    /// ACK whose out-of-order report contradicts what was sent or itself.
+    DropAckSack,
+    /// ACK with an impossible number of received bytes.
+    DropAckBytes,
+    /// ACK that takes credit back, or gives more than is believable.
+    DropAckCredit,
+    /// ACK that echoes a path or time the packet it answers did not have.
+    DropAckEcho,
     /// INIT with a cookie that was not made here.
     DropCookieForged,
     /// INIT with a cookie that is too old.

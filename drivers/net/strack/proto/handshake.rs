@@ -156,9 +156,27 @@ mod tests {
         assert_eq!(check(&init()), forged);
         assert_eq!(check(&InitHeader { scid: 8, ..good }), forged);
         assert_eq!(check(&InitHeader { stag: 8, ..good }), forged);
-        assert_eq!(check(&InitHeader { dst_port: 8, ..good }), forged);
-        assert_eq!(check(&InitHeader { psn: Psn::new(0), ..good }), forged);
-        assert_eq!(check(&InitHeader { cookie_time: 1, ..good }), forged);
+        assert_eq!(
+            check(&InitHeader {
+                dst_port: 8,
+                ..good
+            }),
+            forged
+        );
+        assert_eq!(
+            check(&InitHeader {
+                psn: Psn::new(0),
+                ..good
+            }),
+            forged
+        );
+        assert_eq!(
+            check(&InitHeader {
+                cookie_time: 1,
+                ..good
+            }),
+            forged
+        );
         let other = PeerAddr([8; 16]);
         assert_eq!(verify(&SECRET, 10 * SEC, &other, &good, SEC), forged);
         assert_eq!(verify(&[1, 3], 10 * SEC, &PEER, &good, SEC), forged);

@@ -19,11 +19,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ack;
 pub mod config;
+pub mod connection;
 pub mod counter;
+pub mod flow;
+pub mod handshake;
+pub mod loss;
 pub mod psn;
 pub mod rtt;
 pub mod spray;
+pub mod stream;
 pub mod window;
 pub mod wire;
 

@@ -14,6 +14,7 @@
 //! again. That history lets an ACK that arrives late, or that reports a needless
 //! retransmission, be checked against what was really sent.
 
+use super::Cause;
 use crate::{
     host::{
         AllocError,
@@ -33,7 +34,7 @@ pub enum TxState {
     /// Sent and not heard of since.
     InFlight,
     /// Called lost, due to be sent again.
-    Lost,
+    Lost(Cause),
     /// The receiver has it.
     Delivered,
 }
@@ -298,8 +299,8 @@ impl Outstanding {
         }
     }
 
-    /// The first lost packet.
-    pub fn first_lost(&mut self) -> Option<Psn> {
+    /// The first lost packet, and why it is called lost.
+    pub fn first_lost(&mut self) -> Option<(Psn, Cause)> {
         if self.lost == 0 {
             return None;
         }
@@ -309,11 +310,13 @@ impl Outstanding {
             self.lost_from
         };
         while psn.lt(self.nxt) {
-            if self.get(psn).is_some_and(|slot| slot.state == TxState::Lost) {
-                self.lost_from = psn;
-                return Some(psn);
+            match self.get(psn).map(|slot| slot.state) {
+                Some(TxState::Lost(cause)) => {
+                    self.lost_from = psn;
+                    return Some((psn, cause));
+                }
+                _ => psn = psn.next(),
             }
-            psn = psn.next();
         }
         None
     }
@@ -322,7 +325,7 @@ impl Outstanding {
     pub fn send_again(&mut self, psn: Psn, now: Ns, entropy: u16) {
         let index = self.index(psn);
         if let Some(slot) = self.slots.get_mut(index) {
-            if slot.state != TxState::Lost {
+            if !matches!(slot.state, TxState::Lost(_)) {
                 return;
             }
             slot.sent_at = now;
@@ -336,14 +339,14 @@ impl Outstanding {
     }
 
     /// Calls a packet in flight lost and returns its slot.
-    pub fn lose(&mut self, psn: Psn) -> Option<TxSlot> {
+    pub fn lose(&mut self, psn: Psn, cause: Cause) -> Option<TxSlot> {
         self.get(psn)?;
         let index = self.index(psn);
         let slot = self.slots.get_mut(index)?;
         if slot.state != TxState::InFlight {
             return None;
         }
-        slot.state = TxState::Lost;
+        slot.state = TxState::Lost(cause);
         self.in_flight -= 1;
         self.in_flight_bytes -= u64::from(slot.len);
         if self.lost == 0 || psn.lt(self.lost_from) {
@@ -365,7 +368,7 @@ impl Outstanding {
                 self.in_flight -= 1;
                 self.in_flight_bytes -= u64::from(before.len);
             }
-            TxState::Lost => self.lost -= 1,
+            TxState::Lost(_) => self.lost -= 1,
         }
         slot.state = TxState::Delivered;
         Some(before)

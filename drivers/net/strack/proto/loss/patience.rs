@@ -112,7 +112,12 @@ impl Patience {
     /// Age from which a packet is a loss whatever else is known. Retransmission
     /// timeout without back-off, once there was an RTT sample.
     pub fn timeout(&self, rtt: &Rtt, target: Ns, floor: Ns, ceiling: Ns) -> Ns {
-        let late = rtt.srtt().saturating_mul(2).saturating_add(target);
+        // Room for a probe to be answered before: it leaves after one RTT and the target.
+        let srtt = rtt.srtt();
+        let late = srtt
+            .saturating_mul(2)
+            .saturating_add(srtt / 4)
+            .saturating_add(target);
         self.stretched(late.max(self.margin()))
             .max(rtt.rto(floor, ceiling))
             .clamp(floor, ceiling.max(floor))

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! ACKs that arrive.
+//!
+//! An ACK is first checked as a whole against what was sent: a peer cannot
+//! acknowledge what it was never sent, know bytes that do not exist, echo a path
+//! or a time that was not in the packet it names, or take credit back. Then what
+//! it says is applied. ACKs overtake each other like all packets; all that one
+//! says stays true for ever, so an old one is merely no news.
+
+use super::{
+    input::check,
+    output::clock32,
+    Connection,
+    Events,
+    Verdict, //
+};
+use crate::proto::{
+    counter::Counter,
+    flow::{
+        MAX_CREDIT,
+        MAX_WINDOW, //
+    },
+    loss::TxSlot,
+    psn::Psn,
+    spray::{
+        Feedback,
+        Spray, //
+    },
+    wire::{
+        flags,
+        AckHeader, //
+    },
+    Ns, //
+};
+
+/// Bits in a SACK bitmap.
+const SACK_BITS: u32 = 64;
+
+/// What was learned from the echo in an ACK.
+#[derive(Clone, Copy, Debug, Default)]
+struct Echo {
+    /// RTT of the packet echoed, if it was DATA.
+    rtt: Option<Ns>,
+    /// The packet echoed was sent more than once, and its first copy arrived.
+    original: bool,
+}
+
+impl Connection {
+    pub(super) fn on_ack(&mut self, now: Ns, ack: &AckHeader) -> Result<Verdict, Counter> {
+        self.check_connected(ack.dcid, ack.tag)?;
+        self.check_acked(ack)?;
+        let offset_limit = self.check_credit(ack)?;
+        let echo = self.check_echo(now, ack)?;
+        self.heard(now);
+        self.persist_answered();
+
+        let before = self.tx.una();
+        let progress = self.apply_delivered(now, ack, echo);
+        self.note_spurious(now, ack, echo);
+
+        let new_bytes = ack
+            .received_bytes
+            .saturating_sub(self.recovery.received_bytes);
+        self.recovery.received_bytes += new_bytes;
+        self.apply_echo(now, ack, echo, new_bytes);
+        let enough = u32::from(self.spray.paths().count()).saturating_mul(2);
+        let srtt = self.rtt.srtt();
+        self.recovery.patience.on_ack(now, srtt, enough);
+
+        if self.send_credit.raise(ack.credit, offset_limit) {
+            self.credit_grew();
+        }
+        self.detect_losses(now, ack);
+        if progress {
+            self.on_progress(now);
+        }
+        if self.tx.una() != before {
+            self.events.insert(Events::ACKED);
+            if self.fin_queued && self.tx.una() == self.tx.tail() {
+                self.on_fin_acked(now);
+            }
+        }
+        Ok(Verdict::Handled)
+    }
+
+    /// Whether what it acknowledges was sent.
+    fn check_acked(&self, ack: &AckHeader) -> Result<(), Counter> {
+        let (una, nxt) = (self.tx.una(), self.tx.nxt());
+        let cumulative = ack.cumulative;
+        check(cumulative.le(nxt), Counter::DropAckUnsent)?;
+        let old = cumulative.lt(una) && una.dist_from(cumulative) > self.tx.capacity();
+        check(!old, Counter::DropAckOld)?;
+
+        let beyond = nxt.dist_from(cumulative);
+        check(u32::from(ack.ooo_count) <= beyond, Counter::DropAckSack)?;
+        if ack.sack != 0 {
+            let start = cumulative.sub(SACK_BITS);
+            let reach = beyond.saturating_add(SACK_BITS);
+            let last = ack.sack_base.add(SACK_BITS - 1 - ack.sack.leading_zeros());
+            let inside = ack.sack_base.in_window(start, reach) && last.lt(nxt);
+            check(inside, Counter::DropAckSack)?;
+            check(!sacks(ack, cumulative), Counter::DropAckSack)?;
+        }
+
+        let least = self.tx.offset_of(cumulative).unwrap_or(0);
+        let bytes = ack.received_bytes;
+        let possible = bytes >= least && bytes <= self.tx.sent_offset();
+        check(possible, Counter::DropAckBytes)
+    }
+
+    /// Whether the credit it gives makes sense. Returns the stream offset up to
+    /// which data may be sent.
+    fn check_credit(&self, ack: &AckHeader) -> Result<u64, Counter> {
+        let sane = ack.credit.dist_from(ack.cumulative) <= MAX_CREDIT && ack.window <= MAX_WINDOW;
+        check(sane, Counter::DropAckCredit)?;
+        let Some(start) = self.tx.offset_of(ack.cumulative) else {
+            // Long acknowledged; what it gave has been used up since.
+            return Ok(0);
+        };
+        let limit = start.saturating_add(u64::from(ack.window));
+        // An ACK that acknowledges more than all others is the newest of all.
+        let newest = ack.cumulative.gt(self.tx.una());
+        let shrunk = ack.credit.lt(self.send_credit.psn()) || limit < self.send_credit.offset();
+        check(!(newest && shrunk), Counter::DropAckCredit)?;
+        Ok(limit)
+    }
+
+    /// Whether the packet it echoes was sent like that.
+    fn check_echo(&self, now: Ns, ack: &AckHeader) -> Result<Echo, Counter> {
+        let mut echo = Echo::default();
+        if ack.entropy == 0 {
+            // It answers no packet.
+            return Ok(echo);
+        }
+        let known = (self.entropy_first..=self.entropy_last).contains(&ack.entropy);
+        check(known, Counter::DropAckEcho)?;
+        if ack.flags & flags::ACK_PROBE != 0 {
+            check(ack.trigger.le(self.tx.nxt()), Counter::DropAckUnsent)?;
+            return Ok(echo);
+        }
+        check(ack.trigger.lt(self.tx.nxt()), Counter::DropAckUnsent)?;
+        let Some(slot) = self.tx.recent(ack.trigger) else {
+            return Ok(echo);
+        };
+        let age = clock32(now).wrapping_sub(ack.echo_time);
+        let first = clock32(slot.first_sent);
+        let again = ack.flags & flags::ACK_RETX != 0;
+        let genuine = match (slot.transmissions, again) {
+            (1, false) => ack.echo_time == first && ack.entropy == slot.entropy,
+            (2.., false) => ack.echo_time == first,
+            (2.., true) => Ns::from(age) <= now.saturating_sub(slot.first_sent),
+            _ => false,
+        };
+        check(genuine && ack.service_time <= age, Counter::DropAckEcho)?;
+        echo.original = slot.transmissions > 1 && !again;
+        // Later the 32 bits of the clock are ambiguous.
+        let recent = now.saturating_sub(slot.first_sent) <= Ns::from(u32::MAX);
+        if recent && ack.flags & flags::ACK_DUP == 0 {
+            echo.rtt = Some(Ns::from(age - ack.service_time));
+        }
+        Ok(echo)
+    }
+
+    /// Takes note of everything that has arrived. Returns whether that is news.
+    fn apply_delivered(&mut self, now: Ns, ack: &AckHeader, echo: Echo) -> bool {
+        let mut progress = false;
+        let mut psn = self.tx.una();
+        while psn.lt(ack.cumulative) {
+            progress |= self.delivered(now, psn, ack, echo);
+            psn = psn.next();
+        }
+        self.tx.advance(ack.cumulative);
+        let mut bits = ack.sack;
+        while bits != 0 {
+            let psn = ack.sack_base.add(bits.trailing_zeros());
+            progress |= self.delivered(now, psn, ack, echo);
+            bits &= bits - 1;
+        }
+        if answers_data(ack) {
+            progress |= self.delivered(now, ack.trigger, ack, echo);
+        }
+        progress
+    }
+
+    fn delivered(&mut self, now: Ns, psn: Psn, ack: &AckHeader, echo: Echo) -> bool {
+        let Some(slot) = self.tx.deliver(psn) else {
+            return false;
+        };
+        let end = psn.next();
+        if self.recovery.delivered_to.is_none_or(|old| end.gt(old)) {
+            self.recovery.delivered_to = Some(end);
+        }
+        let echoed = answers_data(ack) && ack.trigger == psn;
+        if slot.transmissions == 1 {
+            self.once_sent_delivered(now, &slot, echoed);
+        } else if echoed && echo.original {
+            // It was late, not lost.
+            self.recovery
+                .patience
+                .on_arrival(now.saturating_sub(slot.first_sent));
+        }
+        true
+    }
+
+    /// A packet that was sent only once has arrived, so its path works.
+    ///
+    /// It was not marked, or else it would have been echoed.
+    fn once_sent_delivered(&mut self, now: Ns, slot: &TxSlot, echoed: bool) {
+        self.recovery
+            .patience
+            .on_arrival(now.saturating_sub(slot.sent_at));
+        if !echoed {
+            self.path_feedback(slot.entropy, Feedback::Ok, now);
+        }
+    }
+
+    /// A packet was sent again although its first copy was on its way.
+    fn note_spurious(&mut self, now: Ns, ack: &AckHeader, echo: Echo) {
+        let both = flags::ACK_RETX | flags::ACK_DUP;
+        let needless = answers_data(ack) && (ack.flags & both == both || echo.original);
+        if !needless || !self.tx.set_spurious(ack.trigger) {
+            return;
+        }
+        self.stats.spurious += 1;
+        self.counts.add(Counter::RetransSpurious);
+        if self.recovery.patience.on_spurious(now, self.rtt.srtt()) {
+            self.counts.add(Counter::ReorderRaised);
+        }
+    }
+
+    /// What the echoed packet met on its way moves window and paths.
+    fn apply_echo(&mut self, now: Ns, ack: &AckHeader, echo: Echo, new_bytes: u64) {
+        let marked = ack.flags & flags::ACK_CE != 0;
+        if marked {
+            self.stats.ce_marks += 1;
+        }
+        if ack.entropy != 0 {
+            let kind = if marked { Feedback::Ecn } else { Feedback::Ok };
+            self.path_feedback(ack.entropy, kind, now);
+        }
+        if let Some(rtt) = echo.rtt {
+            self.rtt.on_sample(now, rtt);
+        }
+        if let Some(event) = self.window.on_ack(now, new_bytes, marked, echo.rtt) {
+            self.counts.add(event);
+        }
+        self.window.on_penalty(ack.penalty, new_bytes);
+    }
+}
+
+/// Whether an ACK answers a DATA packet.
+fn answers_data(ack: &AckHeader) -> bool {
+    ack.entropy != 0 && ack.flags & flags::ACK_PROBE == 0
+}
+
+/// Whether the SACK bitmap of an ACK says that `psn` was received.
+fn sacks(ack: &AckHeader, psn: Psn) -> bool {
+    let bit = psn.dist_from(ack.sack_base);
+    bit < SACK_BITS && ack.sack >> bit & 1 != 0
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers about a connection.
+
+use super::{
+    Connection,
+    Info, //
+};
+use crate::proto::spray::Spray;
+
+/// What a connection has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stats {
+    pub(super) retransmits: u64,
+    pub(super) spurious: u64,
+    pub(super) timeouts: u64,
+    pub(super) fast_retx: u64,
+    pub(super) ce_marks: u64,
+    pub(super) packets_sent: u64,
+}
+
+impl Connection {
+    /// Everything about the connection that is worth looking at.
+    pub fn info(&self) -> Info {
+        let sent = self.tx.sent_offset();
+        Info {
+            state: self.state,
+            paths: self.spray.paths().count(),
+            paths_bad: self.spray.withdrawn(),
+            mss: self.mss,
+            cwnd: self.window.cwnd(),
+            inflight: self.inflight_bytes(),
+            inflight_packets: self.tx.in_flight(),
+            backlog: self.tx.backlog(),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            base_rtt: self.rtt.base(),
+            rto: self.rto(),
+            retransmits: self.stats.retransmits,
+            spurious: self.stats.spurious,
+            timeouts: self.stats.timeouts,
+            fast_retx: self.stats.fast_retx,
+            ce_marks: self.stats.ce_marks,
+            packets_sent: self.stats.packets_sent,
+            bytes_sent: sent,
+            packets_received: self.rx.packets(),
+            bytes_received: self.rx.bytes(),
+            duplicates: self.rx.duplicates(),
+            ooo_high_water: self.rx.ooo_high_water(),
+            send_credit: if self.send_credit.psn().gt(self.tx.nxt()) {
+                self.send_credit.psn().dist_from(self.tx.nxt())
+            } else {
+                0
+            },
+            send_window: self.send_credit.offset().saturating_sub(sent),
+            rcv_window: self.recv_credit.window(self.rx.nxt_offset()),
+        }
+    }
+}

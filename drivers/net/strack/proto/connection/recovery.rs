@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lost packets: finding them, and what a loss means for path and window.
+//!
+//! See [`crate::proto::loss`] for the reasons a packet is called lost for. Here is
+//! what follows from it: the window shrinks by one packet, the path is suspected,
+//! and the packet is due again on another path. Only timeouts without any progress
+//! back off, and enough of them end the connection.
+
+use super::{
+    output::{
+        clock32,
+        Probe, //
+    },
+    timer::Timer,
+    Connection,
+    MIN_TARGET, //
+};
+use crate::proto::{
+    config::Config,
+    counter::Counter,
+    loss::{
+        overtaken_limit,
+        Cause,
+        Patience, //
+    },
+    psn::Psn,
+    spray::{
+        Feedback,
+        Spray, //
+    },
+    wire::AckHeader,
+    Ns, //
+};
+
+/// A probe on the path of the oldest packet in flight.
+#[derive(Clone, Copy, Debug)]
+struct TailProbe {
+    sent_at: Ns,
+    entropy: u16,
+    hole: Psn,
+}
+
+/// What the sender knows beyond its packets.
+#[derive(Clone, Debug)]
+pub(super) struct Recovery {
+    pub(super) patience: Patience,
+    // Timeouts since the last progress.
+    pub(super) expiries: u8,
+    // Bytes sent since the peer was last asked for an ACK.
+    pub(super) unrequested: u64,
+    // Payload bytes the peer is known to have received.
+    pub(super) received_bytes: u64,
+    // One beyond the highest packet known to have arrived, if any was.
+    pub(super) delivered_to: Option<Psn>,
+    initial_rto: Ns,
+    tail: Option<TailProbe>,
+    persist_tries: u8,
+    persist_unanswered: u8,
+}
+
+impl Recovery {
+    pub(super) fn new(config: &Config, now: Ns) -> Self {
+        Self {
+            patience: Patience::new(now),
+            expiries: 0,
+            unrequested: 0,
+            received_bytes: 0,
+            delivered_to: None,
+            initial_rto: config.rto_initial,
+            tail: None,
+            persist_tries: 0,
+            persist_unanswered: 0,
+        }
+    }
+
+    pub(super) fn tail_probed(&mut self, now: Ns, entropy: u16, hole: Psn) {
+        self.tail = Some(TailProbe {
+            sent_at: now,
+            entropy,
+            hole,
+        });
+    }
+
+    /// The packet that the probe an ACK answers has overtaken on its own path, if
+    /// the ACK says that it is still missing.
+    fn overtaken_by_probe(&mut self, ack: &AckHeader) -> Option<TailProbe> {
+        let probe = self.tail?;
+        let answers = ack.echo_time == clock32(probe.sent_at) && ack.entropy == probe.entropy;
+        if !answers {
+            return None;
+        }
+        self.tail = None;
+        (ack.cumulative == probe.hole).then_some(probe)
+    }
+}
+
+impl Connection {
+    /// Retransmission timeout with back-off.
+    pub(super) fn rto(&self) -> Ns {
+        let base = if self.rtt.sampled() {
+            self.recovery.patience.timeout(
+                &self.rtt,
+                self.target_delay(),
+                self.config.rto_min,
+                self.config.rto_max,
+            )
+        } else {
+            self.recovery.initial_rto
+        };
+        self.backed_off(base, self.recovery.expiries)
+    }
+
+    /// `base` doubled `times` times, within the longest timeout.
+    pub(super) fn backed_off(&self, base: Ns, times: u8) -> Ns {
+        let factor = 1u64.checked_shl(u32::from(times)).unwrap_or(u64::MAX);
+        let longest = self.config.rto_max.max(self.config.rto_min);
+        base.saturating_mul(factor).min(longest)
+    }
+
+    /// The handshake was answered, at its first try if the time is to mean something.
+    pub(super) fn note_handshake_rtt(&mut self, now: Ns) {
+        if self.handshake_tries == 1 {
+            let rtt = now.saturating_sub(self.handshake_sent);
+            let rto = self.recovery.initial_rto.max(rtt.saturating_mul(3));
+            self.recovery.initial_rto = rto.min(self.config.rto_max);
+        }
+    }
+
+    pub(super) fn target_delay(&self) -> Ns {
+        self.window.target_delay().max(MIN_TARGET)
+    }
+
+    /// The congestion window in packets.
+    pub(super) fn cwnd_packets(&self) -> u64 {
+        (self.window.cwnd() / u64::from(self.mss.max(1))).max(1)
+    }
+
+    /// Payload bytes in flight: those whose packets are, but not more than the peer
+    /// still lacks, which it reports ahead of saying which ones.
+    pub(super) fn inflight_bytes(&self) -> u64 {
+        let missing = self
+            .tx
+            .sent_offset()
+            .saturating_sub(self.recovery.received_bytes);
+        self.tx.in_flight_bytes().min(missing)
+    }
+
+    /// Whether there is anything the peer does not have yet.
+    pub(super) fn has_unacked_data(&self) -> bool {
+        self.state.sends_data() && self.tx.una() != self.tx.tail()
+    }
+
+    /// A packet leaves: the timer runs from now on if it does not yet.
+    pub(super) fn arm_retransmit(&mut self, now: Ns) {
+        let at = now.saturating_add(self.rto());
+        self.timers.set_by(Timer::Retransmit, at);
+    }
+
+    pub(super) fn arm_tail_probe(&mut self, now: Ns) {
+        self.timers.stop(Timer::TailProbe);
+        if !self.rtt.sampled() || self.recovery.expiries > 0 || self.tx.in_flight() == 0 {
+            return;
+        }
+        let mut wait = self.rtt.srtt().saturating_add(self.target_delay());
+        if self.tx.backlog() > 0 {
+            wait = wait.max(self.rtt.base().saturating_mul(3));
+        }
+        if wait < self.rto() {
+            self.timers.set(Timer::TailProbe, now.saturating_add(wait));
+        }
+    }
+
+    /// Data waits for credit and nothing is in flight that would bring news of it.
+    pub(super) fn arm_persist(&mut self, now: Ns) {
+        let idle = self.tx.in_flight() == 0 && self.tx.lost() == 0;
+        let next = self.tx.nxt();
+        let blocked = self
+            .tx
+            .get(next)
+            .is_some_and(|slot| !self.send_credit.allows(next, slot.end()));
+        if idle && blocked && self.timers.get(Timer::Persist).is_none() {
+            let wait = self.backed_off(self.rto(), self.recovery.persist_tries);
+            self.timers.set(Timer::Persist, now.saturating_add(wait));
+        }
+    }
+
+    /// The peer is there, whatever its window says.
+    pub(super) fn persist_answered(&mut self) {
+        self.recovery.persist_unanswered = 0;
+    }
+
+    /// The peer has given more credit.
+    pub(super) fn credit_grew(&mut self) {
+        self.recovery.persist_tries = 0;
+        self.timers.stop(Timer::Persist);
+    }
+
+    pub(super) fn on_persist_timer(&mut self, now: Ns) {
+        if self.recovery.persist_unanswered >= self.config.retries {
+            self.time_out();
+            return;
+        }
+        self.recovery.persist_unanswered += 1;
+        self.recovery.persist_tries = self.recovery.persist_tries.saturating_add(1);
+        self.probe_due = Some(Probe::Window);
+        self.arm_persist(now);
+    }
+
+    pub(super) fn on_tail_timer(&mut self) {
+        if let Some((hole, slot)) = self.tx.in_flight_from(self.tx.una()) {
+            self.probe_due = Some(Probe::Tail {
+                entropy: slot.entropy,
+                hole,
+            });
+        }
+    }
+
+    pub(super) fn on_keepalive_timer(&mut self, now: Ns) {
+        let Some(keepalive) = self.config.keepalive else {
+            return;
+        };
+        if now.saturating_sub(self.last_heard) < keepalive.idle {
+            self.arm_keepalive(now);
+        } else if self.keepalive_probes >= keepalive.probes {
+            self.time_out();
+        } else {
+            self.keepalive_probes += 1;
+            self.probe_due = Some(Probe::KeepAlive);
+            let next = now.saturating_add(keepalive.interval.max(1));
+            self.timers.set(Timer::KeepAlive, next);
+        }
+    }
+
+    /// Some packet may be older than the timeout: calls all those that are lost.
+    pub(super) fn on_retransmit_timer(&mut self, now: Ns) {
+        let timeout = self.rto();
+        let mut expired = false;
+        let mut oldest: Option<Ns> = None;
+        let mut from = self.tx.una();
+        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
+            let sent_at = slot.sent_at;
+            if now.saturating_sub(sent_at) >= timeout {
+                self.lose(psn, Cause::Timeout, now);
+                expired = true;
+            } else {
+                oldest = Some(oldest.map_or(sent_at, |oldest| oldest.min(sent_at)));
+            }
+            from = psn.next();
+        }
+        if expired {
+            self.counts.add(Counter::Timeouts);
+            self.stats.timeouts += 1;
+            self.window.on_timeout(now);
+            self.timers.stop(Timer::TailProbe);
+            if self.recovery.expiries >= self.config.retries {
+                self.time_out();
+                return;
+            }
+            self.recovery.expiries += 1;
+        }
+        if let Some(oldest) = oldest {
+            let at = oldest.saturating_add(self.rto());
+            self.timers.set(Timer::Retransmit, at);
+        }
+    }
+
+    /// Calls a packet in flight lost.
+    fn lose(&mut self, psn: Psn, cause: Cause, now: Ns) {
+        let Some(slot) = self.tx.lose(psn, cause) else {
+            return;
+        };
+        if cause != Cause::Timeout {
+            self.stats.fast_retx += 1;
+        }
+        self.window.on_loss(now, u64::from(slot.len));
+        self.path_feedback(slot.entropy, Feedback::Timeout, now);
+    }
+
+    /// Tells the path policy what became of a packet.
+    pub(super) fn path_feedback(&mut self, entropy: u16, kind: Feedback, now: Ns) {
+        if let Some(event) = self.spray.feedback(entropy, kind, now) {
+            self.counts.add(event);
+        }
+    }
+
+    /// An ACK has been taken in: looks for packets that it shows to be lost.
+    pub(super) fn detect_losses(&mut self, now: Ns, ack: &AckHeader) {
+        if let Some(probe) = self.recovery.overtaken_by_probe(ack) {
+            let overtaken = self
+                .tx
+                .get(probe.hole)
+                .is_some_and(|slot| slot.entropy == probe.entropy && slot.sent_at < probe.sent_at);
+            if overtaken {
+                self.lose(probe.hole, Cause::Probe, now);
+            }
+        }
+        if ack.cumulative == self.tx.una() {
+            self.detect_overtaken(now, u64::from(ack.ooo_count));
+        }
+    }
+
+    /// Calls old holes lost if `ooo` packets have arrived beyond the first of them.
+    fn detect_overtaken(&mut self, now: Ns, ooo: u64) {
+        let limit = overtaken_limit(self.cwnd_packets());
+        let patience = &self.recovery.patience;
+        let Some(end) = self.recovery.delivered_to else {
+            return;
+        };
+        if ooo < patience.packets(limit) {
+            return;
+        }
+        let age = patience.overtaken(&self.rtt, self.target_delay());
+        let mut held = false;
+        let mut from = self.tx.una();
+        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
+            if psn.ge(end) {
+                break;
+            }
+            if now.saturating_sub(slot.sent_at) > age {
+                self.lose(psn, Cause::Overtaken, now);
+            } else {
+                held = true;
+            }
+            from = psn.next();
+        }
+        if held {
+            self.counts.add(Counter::RetransHeldYoung);
+        }
+    }
+
+    /// Packets arrived: there is progress.
+    pub(super) fn on_progress(&mut self, now: Ns) {
+        self.recovery.expiries = 0;
+        if self.tx.in_flight() == 0 {
+            self.timers.stop(Timer::Retransmit);
+        } else {
+            self.arm_retransmit(now);
+        }
+        self.arm_tail_probe(now);
+    }
+}
