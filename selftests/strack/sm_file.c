@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/* socket_matrix: the socket as a file: splice, sendfile, odd calls. */
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "sm.h"
+
+#define FILE_BYTES 150000
+
+static int pattern_file(void)
+{
+	static unsigned char data[FILE_BYTES];
+	int file = NEED(memfd_create("pattern", MFD_CLOEXEC));
+
+	sm_pattern_fill(data, sizeof(data), 0);
+	EQ(write(file, data, sizeof(data)), sizeof(data));
+	NEED(lseek(file, 0, SEEK_SET));
+	return file;
+}
+
+/* Reads everything from @fd in a child and checks it; its pid. */
+static pid_t checking_reader(int fd[2], size_t len)
+{
+	static unsigned char got[FILE_BYTES + 1];
+	pid_t pid = fork();
+
+	if (pid) {
+		close(fd[1]);
+		return pid;
+	}
+	close(fd[0]);
+	EQ(sm_recv_all(fd[1], got, sizeof(got)), len);
+	TRUE(sm_pattern_check(got, len, 0));
+	_exit(send(fd[1], "y", 1, MSG_NOSIGNAL) != 1);
+}
+
+static void expect_answer(int fd)
+{
+	char byte = 0;
+
+	shutdown(fd, SHUT_WR);
+	EQ(recv(fd, &byte, 1, 0), 1);
+	EQ(byte, 'y');
+}
+
+static void sendfile_whole(void)
+{
+	int file = pattern_file(), fd[2];
+	size_t done = 0;
+
+	sm_pair(fd);
+	checking_reader(fd, FILE_BYTES);
+	while (done < FILE_BYTES) {
+		ssize_t n = NEED(sendfile(fd[0], file, NULL, FILE_BYTES - done));
+
+		if (!n)
+			break;
+		done += n;
+	}
+	EQ(done, FILE_BYTES);
+	expect_answer(fd[0]);
+}
+
+static void sendfile_offset(void)
+{
+	unsigned char got[1000];
+	int file = pattern_file(), fd[2];
+	off_t offset = 5000;
+
+	sm_pair(fd);
+	EQ(sendfile(fd[0], file, &offset, sizeof(got)), sizeof(got));
+	EQ(offset, 6000);
+	EQ(sm_recv_all(fd[1], got, sizeof(got)), sizeof(got));
+	TRUE(sm_pattern_check(got, sizeof(got), 5000));
+	EQ(sendfile(fd[0], file, &offset, 0), 0);
+}
+
+static void splice_in(void)
+{
+	unsigned char data[10000], got[10000];
+	int pipe_fd[2], fd[2];
+	size_t done = 0;
+
+	sm_pair(fd);
+	NEED(pipe(pipe_fd));
+	sm_pattern_fill(data, sizeof(data), 0);
+	EQ(write(pipe_fd[1], data, sizeof(data)), sizeof(data));
+	while (done < sizeof(data))
+		done += NEED(splice(pipe_fd[0], NULL, fd[0], NULL, sizeof(data) - done, 0));
+	EQ(sm_recv_all(fd[1], got, sizeof(got)), sizeof(got));
+	TRUE(sm_pattern_check(got, sizeof(got), 0));
+}
+
+static void splice_out(void)
+{
+	unsigned char data[10000], got[10000];
+	int pipe_fd[2], fd[2];
+	size_t done = 0;
+
+	sm_pair(fd);
+	NEED(pipe(pipe_fd));
+	sm_nonblock(fd[1]);
+	ERR(splice(fd[1], NULL, pipe_fd[1], NULL, 10, 0), EAGAIN);
+	OK(fcntl(fd[1], F_SETFL, 0));
+	sm_pattern_fill(data, sizeof(data), 0);
+	EQ(sm_send_all(fd[0], data, sizeof(data)), sizeof(data));
+	while (done < sizeof(data))
+		done += NEED(splice(fd[1], NULL, pipe_fd[1], NULL, sizeof(data) - done, 0));
+	EQ(read(pipe_fd[0], got, sizeof(got)), sizeof(got));
+	TRUE(sm_pattern_check(got, sizeof(got), 0));
+	shutdown(fd[0], SHUT_WR);
+	EQ(splice(fd[1], NULL, pipe_fd[1], NULL, 10, 0), 0);
+}
+
+static void splice_more_joins(void)
+{
+	unsigned char data[9000], got[9000];
+	int pipe_fd[2], fd[2];
+
+	sm_pair(fd);
+	NEED(pipe(pipe_fd));
+	sm_pattern_fill(data, sizeof(data), 0);
+	for (int i = 0; i < 9; i++) {
+		EQ(write(pipe_fd[1], data + i * 1000, 1000), 1000);
+		EQ(splice(pipe_fd[0], NULL, fd[0], NULL, 1000, i < 8 ? SPLICE_F_MORE : 0), 1000);
+	}
+	EQ(sm_recv_all(fd[1], got, sizeof(got)), sizeof(got));
+	TRUE(sm_pattern_check(got, sizeof(got), 0));
+}
+
+static void not_seekable(void)
+{
+	struct stat st;
+	char byte;
+	int fd[2];
+
+	sm_pair(fd);
+	ERR(lseek(fd[0], 0, SEEK_SET), ESPIPE);
+	ERR(pread(fd[0], &byte, 1, 0), ESPIPE);
+	ERR(pwrite(fd[0], "x", 1, 0), ESPIPE);
+	OK(fstat(fd[0], &st));
+	TRUE(S_ISSOCK(st.st_mode));
+	ERR(ftruncate(fd[0], 0), EINVAL);
+}
+
+static void not_mappable(void)
+{
+	int fd[2];
+
+	sm_pair(fd);
+	errno = 0;
+	TRUE(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd[0], 0) == MAP_FAILED);
+	EQ(errno, ENODEV);
+}
+
+static void nonblock_by_ioctl(void)
+{
+	char byte;
+	int fd[2];
+
+	sm_pair(fd);
+	OK(fcntl(fd[0], F_SETFL, O_NONBLOCK));
+	ERR(read(fd[0], &byte, 1), EAGAIN);
+	OK(fcntl(fd[0], F_SETFL, 0));
+	EQ(fcntl(fd[0], F_GETFL) & O_NONBLOCK, 0);
+}
+
+/* Passing the descriptor to another process keeps the connection alive. */
+static void passed_on(void)
+{
+	union {
+		struct cmsghdr align;
+		char data[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { "f", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control.data, .msg_controllen = sizeof(control.data),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	char byte = 0;
+	int fd[2], un[2], got;
+
+	sm_pair(fd);
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, un));
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd[0], sizeof(int));
+	EQ(sendmsg(un[0], &msg, 0), 1);
+	close(fd[0]);
+	iov.iov_base = &byte;
+	EQ(recvmsg(un[1], &msg, 0), 1);
+	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	EQ(send(got, "p", 1, 0), 1);
+	EQ(recv(fd[1], &byte, 1, 0), 1);
+	EQ(byte, 'p');
+}
+
+static const struct sm_case cases[] = {
+	SM_CASE(sendfile_whole, SM_BOTH, SM_V4_V6),
+	SM_CASE(sendfile_offset, SM_BOTH, SM_ONCE),
+	SM_CASE(splice_in, SM_BOTH, SM_ONCE),
+	SM_CASE(splice_out, SM_BOTH, SM_ONCE),
+	SM_CASE(splice_more_joins, SM_BOTH, SM_ONCE),
+	SM_CASE(not_seekable, SM_BOTH, SM_ONCE),
+	SM_CASE(not_mappable, SM_STRACK, SM_ONCE),
+	SM_CASE(nonblock_by_ioctl, SM_BOTH, SM_ONCE),
+	SM_CASE(passed_on, SM_BOTH, SM_ONCE),
+};
+
+SM_GROUP(file, cases);
