@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! STrack: reliable multipath transport as a socket family.
+//!
+//! [`proto`] is the protocol, a state machine that knows neither kernel nor clock. [`engine`] makes
+//! connections of it, [`carrier`] takes their packets through UDP, and [`family`] is what programs see
+//! of all that. [`observe`] counts. [`sys`] is the border to C.
 
-use kernel::prelude::*;
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
 
+mod carrier;
+mod engine;
+mod family;
+mod observe;
+// Written for a crate of its own as well: what is `pub` there is more than this module uses.
+#[allow(dead_code, unreachable_pub, unused_imports)]
+mod proto;
 mod sys;
 
 pub(crate) use sys::host;
@@ -16,11 +30,20 @@ module! {
     license: "GPL",
 }
 
+/// The module while it is loaded: dropping it takes back all that was registered.
 struct Strack;
 
 impl kernel::Module for Strack {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let _ = host::keyed_hash(&[1, 2], &[3]);
+        // SAFETY: Called once, before anything of this module is in use.
+        to_result(unsafe { sys::bindings::strack_c_family_register() })?;
         Ok(Strack)
+    }
+}
+
+impl Drop for Strack {
+    fn drop(&mut self) {
+        // SAFETY: Registered by `init`; a module with open sockets is not unloaded.
+        unsafe { sys::bindings::strack_c_family_unregister() }
     }
 }

@@ -45,6 +45,16 @@ impl Addr {
         *self == Addr::ANY || (self.is_v4() && self.0.ends_with(&[0; 4]))
     }
 
+    /// The address of this host itself, of the IP version of `self` or else of `other`.
+    pub(crate) fn loopback_like(&self, other: &Addr) -> Addr {
+        if self.is_v4() || other.is_v4() {
+            return Addr::from_v4([127, 0, 0, 1]);
+        }
+        let mut addr = [0; 16];
+        addr[15] = 1;
+        Addr(addr)
+    }
+
     /// Whether it is valid on one link only, fe80::/10, and needs an interface beside it.
     pub(crate) const fn is_link_local(&self) -> bool {
         self.0[0] == 0xfe && self.0[1] & 0xc0 == 0x80

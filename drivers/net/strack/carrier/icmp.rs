@@ -52,7 +52,7 @@ pub(crate) struct IcmpMeta {
     /// What is wrong.
     pub(crate) kind: IcmpKind,
     /// First bytes of our packet's STrack header, zero-padded.
-    pub(crate) header: [u8; 16],
+    pub(crate) header: [u8; 32],
     /// How many of those bytes the error quoted.
     pub(crate) header_len: u8,
 }

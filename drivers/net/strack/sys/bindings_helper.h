@@ -32,6 +32,8 @@
 #include <net/udp.h>
 #include <net/udp_tunnel.h>
 
+#include "../../../../include/uapi/linux/strack.h"
+
 #include "companion.h"
 #include "family.h"
 #include "table.h"

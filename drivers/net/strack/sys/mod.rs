@@ -18,8 +18,10 @@ pub(crate) mod pages;
 pub(crate) mod skb;
 pub(crate) mod sock;
 pub(crate) mod sockaddr;
+pub(crate) mod sockopt;
 pub(crate) mod table;
 pub(crate) mod timer;
+pub(crate) mod uaccess;
 pub(crate) mod udp;
 
 /// The C value of allocation flags, which the kernel's crate keeps to itself: the nearest of those in

@@ -50,7 +50,7 @@ struct strack_udp_icmp {
 	u32 mtu;
 	int err;
 	bool hard;
-	u8 header[16];
+	u8 header[32];
 	u8 header_len;
 };
 

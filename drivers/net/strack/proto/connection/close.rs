@@ -14,6 +14,7 @@ use crate::proto::{
     stream::State,
     wire::{
         flags,
+        Quoted,
         ResetCode,
         ResetHeader, //
     },
@@ -58,6 +59,15 @@ impl Connection {
                 code,
                 psn: self.tx.nxt(),
             });
+        }
+    }
+
+    /// Whether a packet that an ICMP error quotes is one of this connection.
+    pub fn has_sent(&self, quoted: &Quoted) -> bool {
+        if quoted.init {
+            self.state == State::Connecting && quoted.tag == self.local.tag
+        } else {
+            self.state != State::Connecting && quoted.tag == self.remote.tag
         }
     }
 

@@ -35,6 +35,7 @@ impl Connection {
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
             base_rtt: self.rtt.base(),
+            retries: self.recovery.expiries,
             rto: self.rto(),
             retransmits: self.stats.retransmits,
             spurious: self.stats.spurious,

@@ -166,6 +166,8 @@ pub struct Info {
     pub base_rtt: Ns,
     /// Retransmission timeout, with back-off.
     pub rto: Ns,
+    /// Timeouts in a row without progress.
+    pub retries: u8,
     /// DATA packets sent again.
     pub retransmits: u64,
     /// Retransmissions that turned out to be needless.

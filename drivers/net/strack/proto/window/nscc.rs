@@ -51,6 +51,26 @@ const PROPORTIONAL_SHARE: u64 = 4;
 /// Fair increase per RTT: at most this fraction of the window (or one packet).
 const FAIR_SHARE: u64 = 8;
 
+/// RTTs until a base RTT above the configured one is verified, first and longest.
+const VERIFY_FIRST: u16 = 8;
+const VERIFY_LONGEST: u16 = 128;
+
+/// How many RTTs verifying takes.
+const VERIFY_ROUNDS: u16 = 2;
+
+/// Any increase per RTT for some time after heavy loss: at most this fraction of
+/// the window.
+const CROWDED_SHARE: u64 = 32;
+
+/// How many RTTs that is.
+const CROWDED_ROUNDS: u8 = 32;
+
+/// Loss is heavy if more than this fraction of the delivered bytes was lost.
+const HEAVY_LOSS: u64 = 8;
+
+/// Loss is judged over this many packets.
+const LOSS_SAMPLE: u64 = 32;
+
 /// Strength of the decrease, in 1024ths: 0.8.
 const DECREASE: u64 = 819;
 
@@ -92,6 +112,7 @@ pub struct Nscc {
     mtu: u64,
     min_target: Ns,
 
+    config_base_rtt: Ns,
     base_rtt: Ns,
     base_source: BaseSource,
     target: Ns,
@@ -121,6 +142,18 @@ pub struct Nscc {
     /// Bytes whose marks are those of a queue that was reacted to already.
     ignore: u64,
 
+    /// Bytes delivered and lost since loss was judged last.
+    sample_delivered: u64,
+    sample_lost: u64,
+    /// RTTs for which the window still grows slowly because of heavy loss.
+    crowded: u8,
+
+    /// The window is halved to verify the base RTT.
+    verifying: bool,
+    /// RTTs until that begins or ends.
+    verify_rounds: u16,
+    verify_interval: u16,
+
     timeouts: u8,
     floor_rounds: u8,
     floor_min_rtt: Ns,
@@ -134,6 +167,7 @@ impl Nscc {
             link_bytes_per_sec: config.link_bytes_per_sec,
             mtu,
             min_target: config.min_target.max(USEC),
+            config_base_rtt: config.config_base_rtt,
             base_rtt: 0,
             base_source: BaseSource::Config,
             target: 0,
@@ -152,6 +186,12 @@ impl Nscc {
             achieved: 0,
             measure_until: None,
             ignore: 0,
+            sample_delivered: 0,
+            sample_lost: 0,
+            crowded: 0,
+            verifying: false,
+            verify_rounds: VERIFY_FIRST,
+            verify_interval: VERIFY_FIRST,
             timeouts: 0,
             floor_rounds: 0,
             floor_min_rtt: Ns::MAX,
@@ -198,15 +238,17 @@ impl Nscc {
         if new_bytes > 0 {
             self.timeouts = 0;
         }
+        self.judge_loss(new_bytes);
         let old_queue = ecn && self.ignore > 0;
         self.ignore = self.ignore.saturating_sub(new_bytes);
         let rtt = rtt?;
 
-        self.learn_base_rtt(rtt, new_bytes);
+        self.learn_base_rtt(rtt, new_bytes, ecn);
         let delay = self.delay.push(rtt.saturating_sub(self.base_rtt));
         self.average(delay, new_bytes);
-        if old_queue {
+        if old_queue || self.verifying {
             self.forget_increase();
+            self.end_round(now, false);
             return None;
         }
         if self.quick_adapt(now, delay) {
@@ -221,11 +263,8 @@ impl Nscc {
             if ecn || delay / 2 >= self.target {
                 event = self.decrease(now);
             } else if window_used {
-                let limit = self
-                    .gains
-                    .fair()
-                    .min((self.cwnd / FAIR_SHARE).max(self.mtu));
-                self.add_increase(limit, new_bytes);
+                let increase = self.gains.fair().min(self.mtu.max(self.gains.eta()));
+                self.add_increase(increase, new_bytes);
             }
         } else if !ecn && window_used {
             self.approach_target(delay, new_bytes);
@@ -251,6 +290,7 @@ impl Nscc {
     pub(super) fn on_loss(&mut self, bytes: u64) {
         self.inflight = self.inflight.saturating_sub(bytes);
         self.ignore = self.ignore.saturating_sub(bytes);
+        self.sample_lost = self.sample_lost.saturating_add(bytes);
         self.cwnd = self.cwnd.saturating_sub(bytes.min(self.mtu)).max(self.mtu);
         self.fast = false;
         self.undelayed = 0;
@@ -275,7 +315,6 @@ impl Nscc {
         self.base_source = source;
         self.target = base_rtt.max(self.min_target);
         self.gains = Gains::new(self.link_bytes_per_sec, base_rtt, self.target, self.mtu).clamped();
-        // With a target above the base RTT the queue may hold more than the pipe.
         let pipe = bytes_in(self.link_bytes_per_sec, self.target);
         self.max_window = self
             .gains
@@ -284,13 +323,16 @@ impl Nscc {
             .max(MAX_WINDOW_FLOOR * self.mtu);
     }
 
-    fn learn_base_rtt(&mut self, rtt: Ns, new_bytes: u64) {
+    fn learn_base_rtt(&mut self, rtt: Ns, new_bytes: u64, ecn: bool) {
         let source = if new_bytes >= self.mtu / 4 * 3 {
             BaseSource::Full
         } else {
             BaseSource::Small
         };
-        if source > self.base_source || source == self.base_source && rtt < self.base_rtt {
+        let better = source > self.base_source;
+        let lower = rtt < self.base_rtt;
+        // A marked packet has been in a queue: no reason to believe in a longer RTT.
+        if better && (lower || !ecn) || source == self.base_source && lower {
             self.set_base_rtt(rtt, source);
         }
     }
@@ -361,7 +403,7 @@ impl Nscc {
             self.undelayed = 0;
         } else {
             self.undelayed = self.undelayed.saturating_add(new_bytes);
-            self.fast |= self.undelayed > self.cwnd;
+            self.fast |= self.undelayed > self.cwnd && self.crowded == 0;
         }
         if self.fast {
             let grown = self.cwnd.saturating_add(scale(new_bytes, self.gains.fast));
@@ -369,11 +411,31 @@ impl Nscc {
             return;
         }
         let headroom = (self.target - delay).saturating_mul(ONE) / self.target;
-        let limit = self
-            .gains
-            .proportional()
-            .min(self.cwnd / PROPORTIONAL_SHARE);
-        self.add_increase(scale(limit, headroom), new_bytes);
+        let increase = self.limit_increase(self.gains.proportional(), PROPORTIONAL_SHARE);
+        self.add_increase(scale(increase, headroom), new_bytes);
+    }
+
+    /// Limits an increase per RTT to a fraction of the window, or one packet.
+    fn limit_increase(&self, increase: u64, share: u64) -> u64 {
+        let limit = if self.crowded > 0 {
+            self.cwnd / CROWDED_SHARE
+        } else {
+            (self.cwnd / share).max(self.mtu)
+        };
+        increase.min(limit)
+    }
+
+    fn judge_loss(&mut self, new_bytes: u64) {
+        self.sample_delivered = self.sample_delivered.saturating_add(new_bytes);
+        let sample = self.sample_delivered.saturating_add(self.sample_lost);
+        if sample < self.cwnd.max(LOSS_SAMPLE * self.mtu) {
+            return;
+        }
+        if self.sample_lost > self.sample_delivered / HEAVY_LOSS {
+            self.crowded = CROWDED_ROUNDS;
+        }
+        self.sample_delivered = 0;
+        self.sample_lost = 0;
     }
 
     /// Notes an increase of `per_window` bytes per window of acknowledged bytes.
@@ -383,19 +445,52 @@ impl Nscc {
     }
 
     fn apply_increase(&mut self, now: Ns, window_used: bool) {
-        let round_over = now.saturating_sub(self.last_adjust) >= self.round();
+        let round_over = self.end_round(now, window_used);
         if !round_over && self.received <= ADJUST_PACKETS * self.mtu {
             return;
         }
         self.cwnd = self.cwnd.saturating_add(self.increase / self.cwnd);
-        if round_over {
-            self.last_adjust = now;
-            if window_used {
-                self.cwnd = self.cwnd.saturating_add(self.gains.eta());
-            }
-        }
         self.cwnd = self.cwnd.min(self.max_window);
         self.forget_increase();
+    }
+
+    /// Does what is due once per RTT, if one is over.
+    fn end_round(&mut self, now: Ns, window_used: bool) -> bool {
+        if now.saturating_sub(self.last_adjust) < self.round() {
+            return false;
+        }
+        self.last_adjust = now;
+        self.crowded = self.crowded.saturating_sub(1);
+        if window_used {
+            self.cwnd = self.cwnd.saturating_add(self.gains.eta());
+        }
+        self.verify_base_rtt();
+        true
+    }
+
+    /// Halves the window now and then to see whether the base RTT is that of an
+    /// idle fabric.
+    ///
+    /// A base RTT longer than configured may be the truth, or the first sample
+    /// met queues that were there already. Flows that begin together measure
+    /// each other's queues, but they also verify together.
+    fn verify_base_rtt(&mut self) {
+        if !self.verifying && self.base_rtt <= self.config_base_rtt {
+            return;
+        }
+        self.verify_rounds = self.verify_rounds.saturating_sub(1);
+        if self.verify_rounds > 0 {
+            return;
+        }
+        if self.verifying {
+            self.cwnd = self.cwnd.saturating_mul(2).min(self.max_window);
+            self.verify_interval = (2 * self.verify_interval).min(VERIFY_LONGEST);
+            self.verify_rounds = self.verify_interval;
+        } else {
+            self.cwnd = (self.cwnd / 2).max(self.mtu);
+            self.verify_rounds = VERIFY_ROUNDS;
+        }
+        self.verifying = !self.verifying;
     }
 
     fn forget_increase(&mut self) {

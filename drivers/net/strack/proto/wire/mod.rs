@@ -25,6 +25,7 @@ mod ack;
 mod data;
 mod field;
 mod handshake;
+mod quoted;
 mod reset;
 
 pub use self::{
@@ -38,6 +39,10 @@ pub use self::{
         ChallengeHeader,
         InitHeader,
         MIN_MAX_PAYLOAD, //
+    },
+    quoted::{
+        quoted,
+        Quoted, //
     },
     reset::{
         ResetCode,

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a client's first packets to a connection.
+//!
+//! A client is answered without anything being kept of it until it has sent back the cookie that it
+//! was given; that part runs in the receive softirq. What then remains to be done, a socket, buffers
+//! and timers to be made, is left to process context: the INIT goes on a short queue of fixed length,
+//! and a work item of the namespace takes it from there. A queue that is full drops the INIT; the
+//! client repeats it.
+
+use crate::{
+    carrier::{
+        route::{
+            FlowKey,
+            Route, //
+        },
+        tx,
+        RxMeta, //
+    },
+    engine::{
+        conn::{
+            Conn,
+            Endpoint,
+            Inner, //
+        },
+        listener::{
+            Listener,
+            Ready, //
+        },
+        net::{
+            random_entropy,
+            NetNs, //
+        }, //
+    },
+    family::socket,
+    observe::counters::Event,
+    proto::{
+        connection::{
+            Connection,
+            Ids, //
+        },
+        counter::Counter,
+        handshake::{
+            self,
+            PeerAddr, //
+        },
+        psn::Psn,
+        wire::{
+            flags,
+            InitHeader,
+            Packet,
+            ResetCode,
+            ResetHeader,
+            MAX_HEADER, //
+        },
+        SEC, //
+    },
+    sys::{
+        random,
+        sock::Sock,
+        timer, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// How long a cookie is good for. A client answers at once; this is for lost packets.
+const COOKIE_LIFETIME: u64 = 10 * SEC;
+
+/// Tries to find a free random connection id; the space is 2^32.
+const ID_TRIES: usize = 8;
+
+/// An INIT whose cookie is good.
+pub(crate) struct Incoming {
+    init: InitHeader,
+    peer: Endpoint,
+    local: Endpoint,
+}
+
+/// A pair of random, non-zero numbers that nobody has yet. Process context.
+pub(crate) fn new_ids(ns: &NetNs) -> Result<Ids> {
+    for _ in 0..ID_TRIES {
+        let bits = random();
+        let (cid, tag) = (bits as u32, (bits >> 32) as u32);
+        if cid != 0 && tag != 0 && ns.conns.find(cid).is_none() {
+            return Ok(Ids { cid, tag });
+        }
+    }
+    Err(EADDRNOTAVAIL)
+}
+
+/// An INIT has come in. Receive softirq.
+pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
+    let now = timer::now();
+    let peer = PeerAddr(meta.src.octets());
+
+    if init.cookie_time == 0 && init.cookie_mac == 0 {
+        match find_listener(ns, init, meta) {
+            Some(_) => {
+                ns.count(Counter::ChallengeSent);
+                let challenge = handshake::challenge(&ns.secret, now, &peer, init);
+                answer(ns, meta, &Packet::Challenge(challenge));
+            }
+            None => refuse(ns, init, meta),
+        }
+        return;
+    }
+    if let Err(reason) = handshake::verify(&ns.secret, now, &peer, init, COOKIE_LIFETIME) {
+        ns.count(reason);
+        return;
+    }
+    if let Some(conn) = ns.conns.find_peer(&meta.src.octets(), init.scid) {
+        conn.work(|inner, now| inner.proto.on_init(now));
+        return;
+    }
+    match find_listener(ns, init, meta) {
+        None => refuse(ns, init, meta),
+        Some(listener) if listener.is_full() => ns.event(Event::ListenOverflow),
+        Some(_) => queue(ns, init, meta),
+    }
+}
+
+/// A data packet for nobody: its sender is told, with the tag it sent itself. Receive softirq.
+pub(crate) fn on_stray(ns: &Arc<NetNs>, scid: u32, tag: u32, psn: Psn, meta: &RxMeta) {
+    ns.count(Counter::ResetSent);
+    answer(
+        ns,
+        meta,
+        &Packet::Reset(ResetHeader {
+            flags: flags::RESET_REFLECT,
+            code: ResetCode::NoConnection,
+            dcid: scid,
+            tag,
+            psn,
+        }),
+    );
+}
+
+/// Takes the waiting handshakes one after the other. Process context, one at a time per namespace.
+pub(crate) fn work(ns: &Arc<NetNs>) {
+    loop {
+        let item = {
+            let mut incoming = ns.incoming.lock();
+            if incoming.is_empty() {
+                return;
+            }
+            incoming.remove(0)
+        };
+        let Ok(item) = item else { return };
+        if open(ns, &item).is_err() {
+            ns.count(Counter::OpenFailed);
+        }
+    }
+}
+
+fn find_listener(ns: &NetNs, init: &InitHeader, meta: &RxMeta) -> Option<Arc<Listener>> {
+    let dev = i32::try_from(meta.ifindex).unwrap_or(0);
+    ns.ports.lock().listener(meta.dst, init.dst_port, dev)
+}
+
+fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
+    let item = Incoming {
+        init: *init,
+        peer: Endpoint {
+            addr: meta.src,
+            port: init.src_port,
+            scope: meta.scope(),
+        },
+        local: Endpoint {
+            addr: meta.dst,
+            port: init.dst_port,
+            scope: meta.scope(),
+        },
+    };
+    if ns.incoming.lock().push_within_capacity(item).is_err() {
+        ns.event(Event::ListenOverflow);
+        return;
+    }
+    ns.net.queue_accept_work();
+}
+
+/// Makes the connection and puts it where accept() finds it.
+fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
+    // The same INIT may have been queued twice.
+    if let Some(conn) = ns.conns.find_peer(&item.peer.addr.octets(), item.init.scid) {
+        conn.work(|inner, now| inner.proto.on_init(now));
+        return Ok(());
+    }
+    let dev = i32::try_from(item.local.scope).unwrap_or(0);
+    let listener = ns.ports.lock().listener(item.local.addr, item.local.port, dev);
+    // Closed in the meantime. The client tries again and is refused.
+    let Some(listener) = listener else { return Ok(()) };
+
+    let sock = Sock::new_child(&listener.sock)?;
+    let flow = FlowKey {
+        saddr: item.local.addr,
+        daddr: item.peer.addr,
+        oif: flow_dev(&sock, item.peer.scope),
+        mark: sock.mark(),
+    };
+    let route = Route::lookup(ns, &flow)?;
+    let ids = new_ids(ns)?;
+    let mut config = ns.config();
+    socket::inherit(&listener.sock, &sock, &mut config)?;
+    config.mss = route.max_payload();
+    config.rcv_window = Inner::receive_window(&sock);
+    if sock.keeps_alive() {
+        config.keepalive = Some(ns.keepalive());
+    }
+    let isn = Psn::new(random() as u32);
+    let proto = Connection::accept(config, ids, isn, &item.init, timer::now())
+        .map_err(|_| ENOMEM)?;
+    let conn = Conn::new(
+        ns,
+        item.local,
+        item.peer,
+        ids.cid,
+        item.init.scid,
+        proto,
+        route,
+        flow,
+        sock.clone(),
+    )?;
+    socket::attach(&sock, &conn);
+    ns.count(Counter::PassiveOpens);
+
+    if let Err(ready) = listener.push(Ready { sock, conn: conn.clone() }) {
+        ns.event(Event::ListenOverflow);
+        ready.conn.close(true);
+        return Ok(());
+    }
+    // Sends the ACCEPT.
+    conn.work(|_, _| ());
+    Ok(())
+}
+
+/// The device that a flow of `sock` is bound to: by option, or by the scope of a link-local address.
+pub(crate) fn flow_dev(sock: &Sock, scope: u32) -> i32 {
+    match sock.bound_dev() {
+        0 => i32::try_from(scope).unwrap_or(0),
+        dev => dev,
+    }
+}
+
+fn refuse(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
+    ns.count(Counter::ResetSent);
+    answer(
+        ns,
+        meta,
+        &Packet::Reset(ResetHeader {
+            flags: 0,
+            code: ResetCode::Refused,
+            dcid: init.scid,
+            tag: init.stag,
+            psn: init.psn,
+        }),
+    );
+}
+
+/// Sends `packet` back to where `meta` says a packet came from. Never larger than what it answers,
+/// and nothing is kept: a sender with a forged address gains nothing.
+pub(super) fn answer(ns: &Arc<NetNs>, meta: &RxMeta, packet: &Packet) {
+    let flow = FlowKey {
+        saddr: meta.dst,
+        daddr: meta.src,
+        oif: i32::try_from(meta.scope()).unwrap_or(0),
+        mark: 0,
+    };
+    let mut bytes = [0; MAX_HEADER];
+    let len = packet.emit(&mut bytes);
+    let sent = Route::lookup(ns, &flow).and_then(|route| {
+        let bytes = bytes.get(..len).ok_or(EINVAL)?;
+        tx::control(&ns.carrier, &route, bytes, random_entropy())
+    });
+    if sent.is_err() {
+        ns.event(Event::TxNoRoute);
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where the bytes of a connection are while the protocol deals in packet numbers.
+//!
+//! Both directions are rings indexed by PSN, as long as the protocol's window, so that placing a
+//! packet, finding it and letting go of it are one step each and nothing is allocated per packet.
+//!
+//! A packet to send lies in a page with room for its header in front of its payload. The first
+//! transmission writes the header there and sends a run of neighbouring packets as one fragment; a
+//! retransmission, whose predecessor may still wait in a queue, brings a header of its own. A packet
+//! received is a place in the skb it came in.
+
+use crate::{
+    proto::psn::Psn,
+    proto::wire,
+    sys::{
+        pages::PageBuf,
+        skb::Skb, //
+    },
+};
+use kernel::{
+    alloc::KVVec,
+    prelude::*, //
+};
+
+/// Bytes in front of a payload, for the header.
+pub(crate) const HEADROOM: usize = wire::DATA_HEADER;
+
+/// A packet to send.
+pub(crate) struct TxPacket {
+    /// The page, shared with the neighbours.
+    pub(crate) page: PageBuf,
+    /// Where in the page the header goes; the payload follows.
+    pub(crate) start: u32,
+    /// Payload bytes.
+    pub(crate) len: u16,
+    /// Payload bytes there is room for.
+    pub(crate) room: u16,
+}
+
+impl TxPacket {
+    /// Bytes of memory that the packet keeps.
+    pub(crate) fn memory(&self) -> usize {
+        HEADROOM + usize::from(self.room)
+    }
+}
+
+/// A packet received.
+pub(crate) struct RxPacket {
+    /// The skb, shared with the other packets that came in it.
+    pub(crate) skb: Skb,
+    /// Where in it the payload is.
+    pub(crate) start: u32,
+    /// Payload bytes.
+    pub(crate) len: u16,
+    /// Its share of the memory of the skb, held against `SO_RCVBUF`.
+    pub(crate) memory: u32,
+}
+
+/// A ring of things by PSN.
+pub(crate) struct Ring<T> {
+    slots: KVVec<Option<T>>,
+}
+
+impl<T> Ring<T> {
+    /// An empty ring of `len` slots, a power of two. Process context.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        let mut slots = KVVec::with_capacity(len, GFP_KERNEL)?;
+        for _ in 0..len {
+            slots.push(None, GFP_KERNEL)?;
+        }
+        Ok(Ring { slots })
+    }
+
+    fn index(&self, psn: Psn) -> usize {
+        psn.raw() as usize & (self.slots.len() - 1)
+    }
+
+    /// Puts `item` under `psn`, in place of what was there.
+    pub(crate) fn put(&mut self, psn: Psn, item: T) {
+        let index = self.index(psn);
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = Some(item);
+        }
+    }
+
+    /// What is under `psn`.
+    pub(crate) fn get(&self, psn: Psn) -> Option<&T> {
+        self.slots.get(self.index(psn))?.as_ref()
+    }
+
+    /// What is under `psn`, to change it.
+    pub(crate) fn get_mut(&mut self, psn: Psn) -> Option<&mut T> {
+        let index = self.index(psn);
+        self.slots.get_mut(index)?.as_mut()
+    }
+
+    /// Takes what is under `psn`.
+    pub(crate) fn take(&mut self, psn: Psn) -> Option<T> {
+        let index = self.index(psn);
+        self.slots.get_mut(index)?.take()
+    }
+
+    /// Lets go of everything.
+    pub(crate) fn clear(&mut self) {
+        for slot in self.slots.iter_mut() {
+            *slot = None;
+        }
+    }
+}

@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A connection.
+//!
+//! Who keeps it: the table, from the moment it can be found until it is closed; its socket, until
+//! that is closed; its timer, while queued; whoever works on it. It keeps its socket in turn until
+//! it is closed, so that packets on their way have somebody to charge; that is also when it leaves
+//! the table, so nothing goes round in a circle for ever.
+
+use crate::{
+    carrier::{
+        addr::Addr,
+        route::{
+            FlowKey,
+            Route, //
+        },
+    },
+    engine::{
+        buffers::{
+            Ring,
+            RxPacket,
+            TxPacket,
+            HEADROOM, //
+        },
+        net::NetNs,
+        output::Outbox, //
+    },
+    proto::{
+        connection::{
+            Connection,
+            Events,
+            Failure,
+            State, //
+        },
+        psn::Psn,
+        spray::MAX_PATHS,
+        wire::ResetCode,
+        Ns,
+        MSEC,
+        SEC, //
+    },
+    sys::{
+        bindings,
+        lock::{
+            new_bh_lock,
+            BhLock, //
+        },
+        pages::PageBuf,
+        sock::{
+            self,
+            Sock, //
+        },
+        table::Node,
+        timer::{
+            self,
+            Expire,
+            Timer, //
+        },
+    },
+};
+use kernel::{
+    alloc::KVVec,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc, //
+    },
+};
+
+/// How long a connection without a socket waits for the peer to end its direction, as
+/// `tcp_fin_timeout`.
+const ORPHAN_TIMEOUT: Ns = 60 * SEC;
+
+/// How long `MSG_MORE` holds a partial packet back at most, as for TCP.
+const MORE_TIMEOUT: Ns = 200 * MSEC;
+
+/// Why the last, partial packet is not sent yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// It is.
+    Not,
+    /// More of the same write follows.
+    Writing,
+    /// `MSG_MORE` at this time: a later write follows, or [`MORE_TIMEOUT`] passes.
+    More(Ns),
+    /// Packets before it are not acknowledged yet, and `STRACK_NODELAY` is off.
+    Nagle,
+}
+
+/// The last packet, while a writer adds to it.
+pub(crate) struct Tail {
+    /// Its page.
+    pub(crate) page: PageBuf,
+    /// Where in the page the next byte goes.
+    pub(crate) start: usize,
+    /// Bytes there is room for.
+    pub(crate) room: usize,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy)]
+pub(crate) struct Endpoint {
+    /// IP address.
+    pub(crate) addr: Addr,
+    /// AF_STRACK port.
+    pub(crate) port: u16,
+    /// Interface index of a link-local address, else zero.
+    pub(crate) scope: u32,
+}
+
+/// A connection.
+#[pin_data]
+pub(crate) struct Conn {
+    /// The namespace it lives in.
+    pub(crate) ns: Arc<NetNs>,
+    /// Our end.
+    pub(crate) local: Endpoint,
+    /// The other end.
+    pub(crate) peer: Endpoint,
+    #[pin]
+    node: Node,
+    #[pin]
+    timer: Timer<Conn>,
+    /// Taken from process context, the receive softirq and the timer softirq. Order: see
+    /// [`crate::engine`].
+    #[pin]
+    inner: BhLock<Inner>,
+}
+
+/// What the lock of a connection guards.
+pub(crate) struct Inner {
+    /// The protocol.
+    pub(crate) proto: Connection,
+    /// Packets not yet acknowledged, by PSN.
+    pub(crate) tx: Ring<TxPacket>,
+    /// Packets not yet read, by PSN.
+    pub(crate) rx: Ring<RxPacket>,
+    /// First packet in `tx`.
+    pub(crate) tx_head: Psn,
+    /// Payload bytes in `tx`.
+    pub(crate) tx_bytes: usize,
+    /// Memory that `tx` keeps, bytes; held against `SO_SNDBUF`.
+    pub(crate) tx_mem: usize,
+    /// Packets acknowledged so far.
+    pub(crate) acked_packets: u64,
+    /// Payload bytes in them.
+    pub(crate) acked_bytes: u64,
+    /// First packet not yet read to its end; the peer's first PSN is known once connected.
+    pub(crate) rx_head: Option<Psn>,
+    /// Bytes of that packet that have been read.
+    pub(crate) rx_skip: u16,
+    /// First packet that `rx_bytes` does not count yet.
+    rx_counted: Psn,
+    /// Memory that `rx` keeps and `sock` is charged for, bytes.
+    rx_mem: u32,
+    /// Payload bytes in order and not yet read.
+    pub(crate) rx_bytes: usize,
+    /// The peer's stream has ended; what `rx_bytes` counts is the rest of it.
+    pub(crate) peer_finished: bool,
+    /// Slots in each ring.
+    window: u32,
+    /// Payload bytes sent on each path.
+    pub(crate) path_bytes: KVVec<u64>,
+    /// Whether the last packet is held back.
+    hold: Hold,
+    /// Where packets go; looked up again when it has gone stale.
+    pub(crate) route: Option<Route>,
+    /// What the route depends on.
+    pub(crate) flow: FlowKey,
+    /// The socket, until the connection is closed.
+    pub(crate) sock: Option<ARef<Sock>>,
+    /// Since when nobody reads or writes any more.
+    pub(crate) orphaned: Option<Ns>,
+    /// What ICMP last said, as a positive errno.
+    icmp_errno: i32,
+    /// When the timer is set for.
+    timer_at: Option<Ns>,
+    /// The connection has been taken out of the table.
+    removed: bool,
+}
+
+impl Conn {
+    /// Makes a connection around `proto` and enters it in the table. Process context.
+    ///
+    /// `peer_cid` is zero for a connection that this end opens. Fails with `EAGAIN` should the
+    /// connection id be taken.
+    pub(crate) fn new(
+        ns: &Arc<NetNs>,
+        local: Endpoint,
+        peer: Endpoint,
+        cid: u32,
+        peer_cid: u32,
+        proto: Connection,
+        route: Route,
+        flow: FlowKey,
+        sock: ARef<Sock>,
+    ) -> Result<Arc<Conn>> {
+        let window = ns.window_packets();
+        let slots = usize::try_from(window)?;
+        let tx_head = proto.next_queue_psn();
+        let inner = Inner {
+            tx: Ring::new(slots)?,
+            rx: Ring::new(slots)?,
+            tx_head,
+            tx_bytes: 0,
+            tx_mem: 0,
+            acked_packets: 0,
+            acked_bytes: 0,
+            rx_head: proto.rcv_isn(),
+            rx_skip: 0,
+            rx_counted: proto.rcv_nxt(),
+            rx_mem: 0,
+            rx_bytes: 0,
+            peer_finished: false,
+            window,
+            path_bytes: KVVec::from_elem(0, usize::from(MAX_PATHS), GFP_KERNEL)?,
+            hold: Hold::Not,
+            route: Some(route),
+            flow,
+            sock: Some(sock),
+            orphaned: None,
+            icmp_errno: EHOSTUNREACH.to_errno().saturating_neg(),
+            timer_at: None,
+            removed: false,
+            proto,
+        };
+        let conn = Arc::pin_init(
+            try_pin_init!(Conn {
+                ns: ns.clone(),
+                local,
+                peer,
+                node <- Node::new(cid, peer.addr.octets(), peer_cid),
+                timer <- Timer::new(),
+                inner <- new_bh_lock!(inner, "strack::Conn"),
+            }),
+            GFP_KERNEL,
+        )?;
+        if !ns.conns.insert(&conn) {
+            return Err(EAGAIN);
+        }
+        Ok(conn)
+    }
+
+    /// Its place in the table.
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Looks at the connection under its lock, changing nothing that would want a packet sent.
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&mut Inner) -> R) -> R {
+        look(&mut self.inner.lock())
+    }
+
+    /// Works on the connection under its lock, then does what follows from it: sends what has become
+    /// due, moves the timer, wakes the socket. Any context; no connection lock is held.
+    pub(crate) fn work<R>(self: &Arc<Self>, f: impl FnOnce(&mut Inner, Ns) -> R) -> R {
+        let now = timer::now();
+        let mut inner = self.inner.lock();
+        let result = f(&mut inner, now);
+        let mut notes = Notes::default();
+        loop {
+            let mut out = Outbox::new();
+            let mut more = inner.fill(self, now, &mut out);
+            more |= inner.settle(self, now, &mut notes);
+            let route = out.has_any().then(|| inner.route.clone()).flatten();
+            drop(inner);
+            out.send(self, route.as_ref());
+            if !more {
+                break;
+            }
+            inner = self.inner.lock();
+        }
+        notes.deliver();
+        result
+    }
+
+    /// Ends the connection without a farewell: its namespace goes away. Process context.
+    pub(crate) fn discard(self: &Arc<Self>) {
+        let sock = {
+            let mut inner = self.inner.lock();
+            self.remove(&mut inner);
+            let mut notes = Notes::default();
+            inner.let_go(&mut notes);
+            inner.rx.clear();
+            notes.sock
+        };
+        if let Some(sock) = sock {
+            sock.fail(ENETDOWN);
+        }
+    }
+
+    /// The socket has been closed by the program: what is queued is still sent, then the connection
+    /// ends. `hard` forgets what is queued and resets the peer, as `SO_LINGER` with zero and a close
+    /// with unread data do.
+    pub(crate) fn close(self: &Arc<Self>, hard: bool) {
+        self.work(|inner, now| {
+            inner.orphaned = Some(now);
+            inner.rx.clear();
+            if hard {
+                inner.proto.abort(now, ResetCode::Aborted);
+            } else {
+                inner.hold_tail(Hold::Not);
+                inner.proto.shutdown_send();
+            }
+        });
+    }
+
+    /// Takes the connection out of everything that keeps it but its users.
+    fn remove(&self, inner: &mut Inner) {
+        if inner.removed {
+            return;
+        }
+        inner.removed = true;
+        self.timer.stop();
+        inner.timer_at = None;
+        self.ns.conns.remove(self);
+    }
+}
+
+impl Expire for Conn {
+    fn expired(self: Arc<Self>) {
+        self.work(|inner, now| {
+            inner.timer_at = None;
+            if inner.removed {
+                return;
+            }
+            if inner.orphan_deadline().is_some_and(|at| at <= now) {
+                inner.proto.abort(now, ResetCode::Closed);
+            }
+            if inner.hold_deadline().is_some_and(|at| at <= now) {
+                inner.hold_tail(Hold::Not);
+            }
+            inner.proto.on_timer(now);
+        });
+    }
+}
+
+impl Inner {
+    /// When a connection that nobody owns any more is given up.
+    fn orphan_deadline(&self) -> Option<Ns> {
+        match (self.orphaned, self.proto.state()) {
+            (Some(since), State::FinWait2) => Some(since.saturating_add(ORPHAN_TIMEOUT)),
+            _ => None,
+        }
+    }
+
+    /// Room in the send buffer, bytes; negative when over full.
+    pub(crate) fn tx_room(&self, sock: &Sock) -> isize {
+        let limit = isize::try_from(sock.sndbuf()).unwrap_or(0);
+        limit.saturating_sub(isize::try_from(self.tx_mem).unwrap_or(isize::MAX))
+    }
+
+    /// Whether a writer should be woken, or told so by poll: a third of the buffer is free, as
+    /// `sk_stream_is_writeable()` has it, and the window of packet numbers has room.
+    pub(crate) fn writeable(&self, sock: &Sock) -> bool {
+        let room = self.tx_room(sock);
+        room > 0
+            && room >= isize::try_from(self.tx_mem / 2).unwrap_or(isize::MAX)
+            && self.tx_slots() > 0
+    }
+
+    /// Packets that can still be queued. One slot is kept for the end of the stream.
+    pub(crate) fn tx_slots(&self) -> u32 {
+        let used = self.proto.next_queue_psn().dist_from(self.proto.una());
+        self.window.saturating_sub(used).saturating_sub(1)
+    }
+
+    /// Largest payload of a new packet, bytes.
+    pub(crate) fn mss(&self) -> u16 {
+        self.proto.mss()
+    }
+
+    /// Queues a packet; the caller has looked for [`Inner::tx_slots`].
+    pub(crate) fn queue(&mut self, packet: TxPacket) {
+        let Ok(psn) = self.proto.queue(packet.len) else {
+            return;
+        };
+        self.tx_bytes = self.tx_bytes.saturating_add(usize::from(packet.len));
+        self.tx_mem = self.tx_mem.saturating_add(packet.memory());
+        self.tx.put(psn, packet);
+    }
+
+    /// Holds the last packet back, or no longer.
+    pub(crate) fn hold_tail(&mut self, hold: Hold) {
+        let hold = match hold {
+            // Only the first of several writes starts the clock.
+            Hold::More(_) if matches!(self.hold, Hold::More(_)) => self.hold,
+            Hold::Nagle if self.proto.una() == self.proto.snd_nxt() => Hold::Not,
+            other => other,
+        };
+        self.hold = hold;
+        self.proto.hold_tail(hold != Hold::Not);
+    }
+
+    /// Whether the last packet is held back for this reason.
+    pub(crate) fn is_held(&self, reason: Hold) -> bool {
+        self.hold == reason
+    }
+
+    /// First packet that cannot be read yet.
+    pub(crate) fn rx_end(&self) -> Psn {
+        self.rx_counted
+    }
+
+    /// The last packet, if there is room in it for more and it has not been sent. It is not sent
+    /// before [`Inner::give_tail`].
+    pub(crate) fn take_tail(&mut self, sock: &Sock) -> Option<Tail> {
+        let room = usize::from(self.proto.tail_room());
+        if room == 0 || self.tx_room(sock) <= 0 {
+            return None;
+        }
+        let packet = self.tx.get(self.proto.next_queue_psn().sub(1))?;
+        let room = room.min(usize::from(packet.room.checked_sub(packet.len)?));
+        if room == 0 {
+            return None;
+        }
+        let tail = Tail {
+            page: packet.page.clone(),
+            start: packet.start as usize + HEADROOM + usize::from(packet.len),
+            room,
+        };
+        self.hold_tail(Hold::Writing);
+        Some(tail)
+    }
+
+    /// `add` bytes have been added to the packet of [`Inner::take_tail`].
+    pub(crate) fn give_tail(&mut self, add: usize) {
+        let psn = self.proto.next_queue_psn().sub(1);
+        if let (Some(packet), Ok(add)) = (self.tx.get_mut(psn), u16::try_from(add)) {
+            packet.len = packet.len.saturating_add(add);
+            self.tx_bytes = self.tx_bytes.saturating_add(usize::from(add));
+            self.proto.extend_tail(add);
+        }
+    }
+
+    /// When the packet that is held back is sent all the same.
+    fn hold_deadline(&self) -> Option<Ns> {
+        match self.hold {
+            Hold::More(since) => Some(since.saturating_add(MORE_TIMEOUT)),
+            _ => None,
+        }
+    }
+
+    /// Counts what has come into order since the last time.
+    fn count_readable(&mut self) {
+        let Some(head) = self.rx_head else { return };
+        if self.rx_counted.lt(head) {
+            self.rx_counted = head;
+        }
+        let end = self.proto.rcv_nxt();
+        while self.rx_counted.lt(end) {
+            if let Some(packet) = self.rx.get(self.rx_counted) {
+                self.rx_bytes = self.rx_bytes.saturating_add(usize::from(packet.len));
+            }
+            self.rx_counted = self.rx_counted.next();
+        }
+    }
+
+    /// Room in the receive buffer to tell the protocol of: half of `SO_RCVBUF`, the other half is
+    /// for what skbs are larger than their payload.
+    pub(crate) fn receive_window(sock: &Sock) -> u32 {
+        u32::try_from(sock.rcvbuf()).unwrap_or(0) / 2
+    }
+
+    /// Keeps a packet until it is read.
+    pub(crate) fn keep(&mut self, psn: Psn, packet: RxPacket) {
+        if let Some(sock) = &self.sock {
+            sock.charge_read(packet.memory);
+            self.rx_mem = self.rx_mem.saturating_add(packet.memory);
+        }
+        self.rx.put(psn, packet);
+    }
+
+    /// Lets go of a packet that has been read.
+    fn drop_read(&mut self, psn: Psn) {
+        let Some(packet) = self.rx.take(psn) else {
+            return;
+        };
+        if let Some(sock) = &self.sock {
+            sock.uncharge_read(packet.memory);
+            self.rx_mem = self.rx_mem.saturating_sub(packet.memory);
+        }
+    }
+
+    /// The reader has taken the next `bytes` bytes.
+    pub(crate) fn consume(&mut self, bytes: usize) {
+        let mut left = bytes;
+        while let Some(head) = self.rx_head {
+            if head.ge(self.rx_counted) {
+                break;
+            }
+            let len = self.rx.get(head).map_or(0, |packet| packet.len);
+            let rest = usize::from(len.saturating_sub(self.rx_skip));
+            if rest > left {
+                // Less than a packet is left, so it fits.
+                self.rx_skip = self.rx_skip.saturating_add(u16::try_from(left).unwrap_or(len));
+                break;
+            }
+            left -= rest;
+            self.drop_read(head);
+            self.rx_skip = 0;
+            self.rx_head = Some(head.next());
+        }
+        self.rx_bytes = self.rx_bytes.saturating_sub(bytes);
+        if let Some(head) = self.rx_head {
+            self.proto.consumed(head, u64::try_from(bytes).unwrap_or(0));
+        }
+    }
+
+    /// ICMP says that the peer cannot be reached. As in TCP, any such error ends a connection
+    /// attempt, and none ends a connection.
+    pub(crate) fn on_unreachable(&mut self, now: Ns, errno: i32) {
+        self.icmp_errno = errno;
+        self.proto.on_unreachable(now, true);
+    }
+
+    /// Looks the route up anew before the next packet.
+    pub(crate) fn forget_route(&mut self) {
+        self.route = None;
+    }
+
+    /// Lets go of acknowledged packets. Says whether there were any.
+    fn release_acked(&mut self) -> bool {
+        let una = self.proto.una();
+        let mut any = false;
+        while self.tx_head.lt(una) {
+            if let Some(packet) = self.tx.take(self.tx_head) {
+                self.tx_bytes = self.tx_bytes.saturating_sub(usize::from(packet.len));
+                self.tx_mem = self.tx_mem.saturating_sub(packet.memory());
+                self.acked_bytes = self.acked_bytes.saturating_add(u64::from(packet.len));
+            }
+            self.acked_packets = self.acked_packets.saturating_add(1);
+            self.tx_head = self.tx_head.next();
+            any = true;
+        }
+        any
+    }
+
+    /// What follows from a change of the protocol's state: buffers, counters, timer, table; wakeups
+    /// are noted for later. True when there may be more to send because of it.
+    fn settle(&mut self, conn: &Arc<Conn>, now: Ns, notes: &mut Notes) -> bool {
+        let mut more = false;
+        let events = self.proto.events();
+        if self.release_acked() {
+            notes.write = true;
+            // Nothing but the held packet is left.
+            if self.hold == Hold::Nagle && self.proto.una() == self.proto.snd_nxt() {
+                self.hold_tail(Hold::Not);
+                more = true;
+            }
+        }
+        if self.rx_head.is_none() {
+            self.rx_head = self.proto.rcv_isn();
+        }
+        self.count_readable();
+        self.peer_finished |= events.contains(Events::PEER_FIN);
+        conn.ns.counters.collect(self.proto.counts());
+
+        notes.read |= events.contains(Events::READABLE);
+        notes.state |= events.contains(Events::CONNECTED) || events.contains(Events::FIN_ACKED);
+        if let Some(sock) = &self.sock {
+            if events.contains(Events::PEER_FIN) {
+                sock.add_shutdown(sock::RCV_SHUTDOWN);
+                notes.state = true;
+            }
+            if events.contains(Events::CONNECTED) {
+                sock.set_state(bindings::TCP_ESTABLISHED);
+                notes.write = true;
+            }
+            if events.contains(Events::FAILED) {
+                notes.error = self.failure();
+            }
+            if self.proto.state() == State::Closed || self.proto.state() == State::TimeWait {
+                // Both directions are over for the socket, whatever the ids still have to wait for.
+                sock.add_shutdown(sock::RCV_SHUTDOWN | sock::SEND_SHUTDOWN);
+                sock.set_state(bindings::TCP_CLOSE);
+                notes.state = true;
+            }
+            if notes.any() && notes.sock.is_none() {
+                notes.sock = Some(sock.clone());
+            }
+        }
+        match self.proto.state() {
+            State::TimeWait => self.let_go(notes),
+            State::Closed => {
+                self.let_go(notes);
+                conn.remove(self);
+            }
+            _ => (),
+        }
+        self.rearm(conn, now);
+        more
+    }
+
+    /// Parts with the socket: the connection needs nobody's memory any more.
+    fn let_go(&mut self, notes: &mut Notes) {
+        self.tx.clear();
+        self.tx_bytes = 0;
+        self.tx_mem = 0;
+        if let Some(sock) = self.sock.take() {
+            sock.uncharge_read(self.rx_mem);
+            self.rx_mem = 0;
+            // The last reference may go with it, and that is not for under a spin lock.
+            notes.sock = Some(sock);
+        }
+    }
+
+    /// The errno for the way the connection failed.
+    fn failure(&self) -> Option<Error> {
+        Some(match self.proto.failure()? {
+            Failure::Refused => ECONNREFUSED,
+            Failure::Reset => ECONNRESET,
+            // By this end itself, which knows.
+            Failure::Aborted => return None,
+            Failure::TimedOut => ETIMEDOUT,
+            Failure::Protocol => EPROTO,
+            Failure::Unreachable => Error::from_errno(self.icmp_errno.saturating_neg()),
+        })
+    }
+
+    /// Moves the timer, if it would fire too late. One that fires too early costs less than moving
+    /// it with every packet: the handler looks at what is due and sets it anew.
+    fn rearm(&mut self, conn: &Arc<Conn>, now: Ns) {
+        if self.removed {
+            return;
+        }
+        let deadlines = [
+            self.proto.deadline(),
+            self.orphan_deadline(),
+            self.hold_deadline(),
+        ];
+        let Some(due) = deadlines.into_iter().flatten().min() else {
+            return;
+        };
+        if self.timer_at.is_some_and(|at| at <= due && at > now) {
+            return;
+        }
+        self.timer_at = Some(due);
+        conn.timer.set(conn, due);
+    }
+}
+
+/// Wakeups to be done once the lock is dropped.
+#[derive(Default)]
+struct Notes {
+    sock: Option<ARef<Sock>>,
+    read: bool,
+    write: bool,
+    state: bool,
+    error: Option<Error>,
+}
+
+impl Notes {
+    fn any(&self) -> bool {
+        self.read || self.write || self.state || self.error.is_some()
+    }
+
+    fn deliver(self) {
+        let Some(sock) = self.sock else { return };
+        if let Some(error) = self.error {
+            sock.fail(error);
+        }
+        if self.state {
+            sock.wake_state();
+        }
+        if self.read {
+            sock.wake_read();
+        }
+        if self.write {
+            sock.wake_write();
+        }
+    }
+}

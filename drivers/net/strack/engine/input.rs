@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From the carrier's skbs to connections. Receive softirq.
+//!
+//! An skb holds one packet or, when the device or GRO has put them together, a run of packets from
+//! one path, each with its own header at a fixed distance. A run belongs to one connection nearly
+//! always, so the connection is looked up and locked once for all packets in a row that carry its id,
+//! and answers once at the end.
+
+use crate::{
+    carrier::{
+        IcmpKind,
+        IcmpMeta,
+        RxMeta, //
+    },
+    engine::{
+        accept,
+        buffers::RxPacket,
+        conn::{
+            Conn,
+            Inner, //
+        },
+        net::NetNs, //
+    },
+    observe::counters::Event,
+    proto::{
+        connection::{
+            RxMeta as PacketMeta,
+            Verdict, //
+        },
+        counter::Counter,
+        wire::{
+            self,
+            Packet,
+            VersionHeader,
+            MAX_HEADER, //
+        },
+        Ns, //
+    },
+    sys::skb::Skb,
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// One packet of an skb.
+struct Segment {
+    packet: Packet,
+    /// Where the payload is in the skb.
+    payload: u32,
+    /// Payload bytes.
+    len: u16,
+}
+
+/// Takes an skb with one or more packets.
+pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
+    let mut walk = Walk {
+        ns,
+        skb: &skb,
+        meta,
+        next: 0,
+        ahead: None,
+    };
+    while let Some(segment) = walk.take() {
+        let cid = match destination(&segment.packet) {
+            Some(cid) => cid,
+            None => {
+                if let Packet::Init(init) = &segment.packet {
+                    accept::on_init(ns, init, meta);
+                }
+                continue;
+            }
+        };
+        match ns.conns.find(cid) {
+            Some(conn) => deliver(&conn, &mut walk, segment, cid),
+            None => stray(ns, &segment.packet, meta),
+        }
+    }
+}
+
+/// Hands `first` and all packets that follow it with the same id to their connection.
+fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
+    conn.work(|inner, now| {
+        let mut segment = first;
+        loop {
+            one(inner, now, walk, &segment);
+            segment = match walk.take() {
+                Some(next) if destination(&next.packet) == Some(cid) => next,
+                other => {
+                    walk.ahead = other;
+                    return;
+                }
+            };
+        }
+    });
+}
+
+fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment) {
+    let meta = PacketMeta {
+        ce: walk.meta.ce,
+        entropy: walk.meta.src_port,
+        payload: segment.len,
+    };
+    match inner.proto.on_packet(now, &segment.packet, meta) {
+        // The connection has counted what it drops.
+        Verdict::Handled | Verdict::Drop(_) => (),
+        Verdict::Deliver { psn, len } => {
+            if inner.orphaned.is_some() {
+                // Nobody will read it: the peer must not believe otherwise.
+                walk.ns.count(Counter::DropAfterClose);
+                inner.proto.abort(now, wire::ResetCode::Closed);
+                return;
+            }
+            inner.keep(
+                psn,
+                RxPacket {
+                    skb: walk.skb.hold(),
+                    start: segment.payload,
+                    len,
+                    memory: walk.memory(segment.len),
+                },
+            );
+        }
+    }
+}
+
+/// The connection id that a packet is for; INIT has none.
+fn destination(packet: &Packet) -> Option<u32> {
+    Some(match packet {
+        Packet::Data(header) | Packet::Probe(header) => header.dcid,
+        Packet::Ack(header) => header.dcid,
+        Packet::Challenge(header) => header.dcid,
+        Packet::Accept(header) => header.dcid,
+        Packet::Reset(header) => header.dcid,
+        Packet::Version(header) => header.dcid,
+        Packet::Init(_) => return None,
+    })
+}
+
+fn stray(ns: &Arc<NetNs>, packet: &Packet, meta: &RxMeta) {
+    ns.count(Counter::DropNoConnection);
+    if let Packet::Data(header) | Packet::Probe(header) = packet {
+        accept::on_stray(ns, header.scid, header.tag, header.psn, meta);
+    }
+}
+
+/// The packets of an skb, one after the other.
+struct Walk<'a> {
+    ns: &'a Arc<NetNs>,
+    skb: &'a Skb,
+    meta: &'a RxMeta,
+    /// Where the next one starts, counted from the first.
+    next: u32,
+    /// One that was looked at and not taken.
+    ahead: Option<Segment>,
+}
+
+impl Walk<'_> {
+    /// The next packet that is one. What is none is counted and passed over.
+    fn take(&mut self) -> Option<Segment> {
+        if let Some(segment) = self.ahead.take() {
+            return Some(segment);
+        }
+        while self.next < self.meta.total {
+            let start = self.next;
+            let len = self.meta.seg_len.min(self.meta.total - start);
+            self.next = start.checked_add(len.max(1))?;
+            if let Some(segment) = self.parse(self.meta.first.checked_add(start)?, len) {
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// What a packet of `len` payload bytes keeps of the skb's memory: a share of it by length.
+    fn memory(&self, len: u16) -> u32 {
+        let total = u64::from(self.meta.total.max(1));
+        let share = (self.skb.truesize() as u64).saturating_mul(u64::from(len)) / total;
+        u32::try_from(share).unwrap_or(u32::MAX)
+    }
+
+    fn parse(&self, at: u32, len: u32) -> Option<Segment> {
+        let total = usize::try_from(len).ok()?;
+        let mut bytes = [0; MAX_HEADER];
+        let head = bytes.get_mut(..total.min(MAX_HEADER))?;
+        if self.skb.copy_bits(at, head).is_err() {
+            self.ns.event(Event::RxShort);
+            return None;
+        }
+        match wire::parse(head, total) {
+            Ok((packet, header)) => Some(Segment {
+                packet,
+                payload: at.checked_add(u32::try_from(header).ok()?)?,
+                len: u16::try_from(total.checked_sub(header)?).ok()?,
+            }),
+            Err(reason) => {
+                self.ns.count(reason);
+                if let Some(answer) = VersionHeader::answer(head, total) {
+                    accept::answer(self.ns, self.meta, &Packet::Version(answer));
+                }
+                None
+            }
+        }
+    }
+}
+
+/// An ICMP error about a packet of ours. Receive softirq.
+pub(crate) fn icmp(ns: &Arc<NetNs>, meta: &IcmpMeta) {
+    // The packet quoted was sent by us, so it names our connection and carries the peer's tag;
+    // knowing that tag tells an error of a router from one that somebody made up.
+    let Some(quoted) = wire::quoted(&meta.header) else {
+        ns.event(Event::IcmpIgnored);
+        return;
+    };
+    let Some(conn) = ns.conns.find(quoted.scid) else {
+        ns.event(Event::IcmpIgnored);
+        return;
+    };
+    conn.work(|inner, now| {
+        if !inner.proto.has_sent(&quoted) {
+            ns.event(Event::IcmpIgnored);
+            return;
+        }
+        match meta.kind {
+            // The route has learned the new MTU by now; look it up again.
+            IcmpKind::FragNeeded { .. } => inner.forget_route(),
+            IcmpKind::Unreachable { errno, .. } => inner.on_unreachable(now, errno),
+        }
+    });
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a network namespace has of this transport.
+//!
+//! Everything hangs off this object: the UDP sockets, the connections, the bound ports, the counters
+//! and the settings. It is made when the namespace is (or the module is loaded) and stopped when no
+//! socket is left in it; connections that only wait for their ids to become free again end with it.
+
+use crate::{
+    carrier::Carrier,
+    engine::{
+        accept::Incoming,
+        ports::Ports, //
+    },
+    observe::counters::{
+        Counters,
+        Event, //
+    },
+    proto::{
+        config::{
+            Config,
+            KeepAlive,
+            PathPolicy,
+            Profile, //
+        },
+        counter::Counter,
+        spray::{
+            MAX_PATHS,
+            MIN_ENTROPY, //
+        },
+        Ns,
+        MSEC,
+        SEC,
+        USEC, //
+    },
+    sys::{
+        lock::{
+            new_bh_lock,
+            BhLock, //
+        },
+        netns::NetHandle,
+        random,
+        table::Table, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Handshakes that wait for process context at one time; more are dropped, and their clients repeat
+/// themselves.
+const INCOMING_MAX: usize = 1024;
+
+/// Per-namespace state.
+#[pin_data]
+pub(crate) struct NetNs {
+    /// The kernel's namespace and the settings in it.
+    pub(crate) net: NetHandle,
+    /// The UDP sockets.
+    pub(crate) carrier: Carrier,
+    /// What happened here.
+    pub(crate) counters: Counters,
+    /// Connections by id.
+    pub(crate) conns: Table,
+    /// Key of the cookies of this namespace's listeners.
+    pub(crate) secret: [u64; 2],
+    /// Bound ports. Process context and receive softirq.
+    #[pin]
+    pub(crate) ports: BhLock<Ports>,
+    /// Handshakes whose client has shown its address, on their way to process context. Receive
+    /// softirq and the accept work.
+    #[pin]
+    pub(crate) incoming: BhLock<KVec<Incoming>>,
+}
+
+impl NetNs {
+    /// Makes the state of a new namespace. Process context.
+    pub(crate) fn start(net: NetHandle) -> Result<Arc<NetNs>> {
+        let counters = Counters::new(&net)?;
+        let conns = Table::new()?;
+        let incoming = KVec::with_capacity(INCOMING_MAX, GFP_KERNEL)?;
+        Arc::pin_init(
+            try_pin_init!(NetNs {
+                net,
+                carrier: Carrier::new(),
+                counters,
+                conns,
+                secret: [random(), random()],
+                ports <- new_bh_lock!(Ports::new(), "strack::NetNs::ports"),
+                incoming <- new_bh_lock!(incoming, "strack::NetNs::incoming"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Ends everything in the namespace. No socket is left, and no work runs. Process context.
+    pub(crate) fn stop(&self) {
+        // First what brings packets in, then what they would find.
+        self.carrier.close();
+        while let Some(conn) = self.conns.first() {
+            conn.discard();
+        }
+        self.counters.unpublish();
+    }
+
+    /// Opens the UDP sockets, if they are not open yet. Process context.
+    pub(crate) fn open_carrier(self: &Arc<Self>) -> Result {
+        self.carrier.open(self)
+    }
+
+    /// Counts something that the protocol has a name for.
+    pub(crate) fn count(&self, counter: Counter) {
+        self.counters.add(counter, 1);
+    }
+
+    /// Counts something that only exists in the kernel.
+    pub(crate) fn event(&self, event: Event) {
+        self.counters.event(event);
+    }
+
+    /// Slots in the packet rings of each connection.
+    pub(crate) fn window_packets(&self) -> u32 {
+        Config::default().window_packets
+    }
+
+    /// The settings as they are now, for a connection about to be made.
+    pub(crate) fn config(&self) -> Config {
+        let sysctl = &self.net;
+        let mut config = Config {
+            profile: Profile::Stellar,
+            policy: match sysctl.path_policy() {
+                1 => PathPolicy::RoundRobin,
+                2 => PathPolicy::Single,
+                _ => PathPolicy::Oblivious,
+            },
+            paths: u16::try_from(sysctl.paths()).unwrap_or(1),
+            burst_max: u16::try_from(sysctl.burst_max()).unwrap_or(1),
+            rto_min: Ns::from(sysctl.rto_min_us()) * USEC,
+            rto_max: Ns::from(sysctl.rto_max_us()) * USEC,
+            retries: u8::try_from(sysctl.retries()).unwrap_or(u8::MAX),
+            link_bytes_per_sec: u64::from(sysctl.link_mbps()) * (1_000_000 / 8),
+            base_rtt: Ns::from(sysctl.base_rtt_us()) * USEC,
+            time_wait: Ns::from(sysctl.time_wait_ms()) * MSEC,
+            seed: random(),
+            entropy_base: random_entropy_base(),
+            ..Config::default()
+        };
+        let initial_window = u64::from(sysctl.initial_window());
+        if initial_window > 0 {
+            config.initial_window = initial_window;
+        }
+        config
+    }
+
+    /// What `SO_KEEPALIVE` means here.
+    pub(crate) fn keepalive(&self) -> KeepAlive {
+        let sysctl = &self.net;
+        KeepAlive {
+            idle: Ns::from(sysctl.keepalive_time()) * SEC,
+            interval: Ns::from(sysctl.keepalive_intvl()) * SEC,
+            probes: u8::try_from(sysctl.keepalive_probes()).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// Where the paths of a connection start: random, so that connections between the same hosts do not
+/// share theirs, and low enough that `MAX_PATHS` fit.
+fn random_entropy_base() -> u16 {
+    const SPAN: u16 = u16::MAX - MIN_ENTROPY - MAX_PATHS;
+    MIN_ENTROPY + (random() as u16) % SPAN
+}
+
+/// One random entropy value, for packets of no connection.
+pub(crate) fn random_entropy() -> u16 {
+    random_entropy_base()
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From what the protocol wants sent to skbs.
+//!
+//! Under the connection's lock, each transmission is made into one skb: a header-only packet, a
+//! single data packet, or a run of data packets on one path that leaves as one GSO skb. The skbs are
+//! sent when the lock is dropped. Two CPUs may so send their batches in any order; for this protocol
+//! order does not matter.
+
+use crate::{
+    carrier::{
+        route::Route,
+        tx, //
+    },
+    engine::{
+        buffers::HEADROOM,
+        conn::{
+            Conn,
+            Inner, //
+        },
+    },
+    observe::counters::Event,
+    proto::{
+        connection::{
+            Transmit,
+            What, //
+        },
+        psn::Psn,
+        wire::DATA_HEADER,
+        Ns, //
+    },
+    sys::skb::Skb,
+};
+use kernel::prelude::*;
+
+/// Transmissions gathered under one hold of the lock.
+const BATCH: usize = 16;
+
+/// An skb that waits for the lock to be dropped.
+struct Ready {
+    skb: Skb,
+    entropy: u16,
+    ect: bool,
+    /// The packet is larger than the path takes by now, and IP may cut it up.
+    fragment: bool,
+}
+
+/// The skbs of one batch.
+pub(crate) struct Outbox {
+    ready: [Option<Ready>; BATCH],
+    len: usize,
+}
+
+impl Outbox {
+    /// An empty batch.
+    pub(crate) fn new() -> Self {
+        Outbox {
+            ready: [const { None }; BATCH],
+            len: 0,
+        }
+    }
+
+    /// Whether there is something to send.
+    pub(crate) fn has_any(&self) -> bool {
+        self.len > 0
+    }
+
+    fn push(&mut self, item: Ready) {
+        if let Some(slot) = self.ready.get_mut(self.len) {
+            *slot = Some(item);
+            self.len += 1;
+        }
+    }
+
+    /// Sends the batch. No spin lock is held.
+    pub(crate) fn send(self, conn: &Conn, route: Option<&Route>) {
+        let ns = &*conn.ns;
+        for item in self.ready.into_iter().flatten() {
+            match route {
+                Some(route) => tx::xmit(
+                    &ns.carrier,
+                    route,
+                    item.skb,
+                    item.entropy,
+                    item.ect,
+                    !item.fragment,
+                ),
+                None => ns.counters.event(Event::TxNoRoute),
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Makes skbs of what is due. True when the batch is full and there may be more.
+    pub(crate) fn fill(&mut self, conn: &Conn, now: Ns, out: &mut Outbox) -> bool {
+        while out.len < BATCH {
+            let Some(transmit) = self.proto.poll_transmit(now) else {
+                return false;
+            };
+            self.refresh_route(conn);
+            match self.build(&transmit) {
+                Ok((skb, fragment)) => out.push(Ready {
+                    skb,
+                    entropy: transmit.entropy,
+                    ect: transmit.ect,
+                    fragment,
+                }),
+                // To the protocol this is a lost packet like any other.
+                Err(_) => conn.ns.counters.event(Event::TxNoMemory),
+            }
+        }
+        true
+    }
+
+    /// Looks the route up again when the cached one has gone stale, and follows its MTU.
+    fn refresh_route(&mut self, conn: &Conn) {
+        if self.route.as_ref().is_some_and(Route::valid) {
+            return;
+        }
+        self.route = Route::lookup(&conn.ns, &self.flow).ok();
+        if let Some(route) = &self.route {
+            self.proto.on_path_mtu(route.max_payload());
+        }
+    }
+
+    fn build(&mut self, transmit: &Transmit) -> Result<(Skb, bool)> {
+        let (mut skb, fragment) = match &transmit.what {
+            What::Control { len, bytes } => {
+                let bytes = bytes.get(..usize::from(*len)).ok_or(EINVAL)?;
+                let mut skb = Skb::alloc(bytes.len(), GFP_ATOMIC)?;
+                skb.push_linear(bytes)?;
+                (skb, false)
+            }
+            What::Data { first, count, retx } => {
+                self.count_path(transmit.entropy, *first, *count);
+                if *retx {
+                    self.build_again(*first)?
+                } else {
+                    self.build_run(*first, *count)?
+                }
+            }
+        };
+        if let Some(sock) = &self.sock {
+            skb.set_owner_w(sock);
+        }
+        Ok((skb, fragment))
+    }
+
+    /// The first transmission of `count` packets: their headers are written in front of the payloads,
+    /// where nothing else has looked yet.
+    fn build_run(&mut self, first: Psn, count: u16) -> Result<(Skb, bool)> {
+        let mut skb = Skb::alloc(0, GFP_ATOMIC)?;
+        let mut segment = 0;
+        for i in 0..u32::from(count) {
+            let psn = first.add(i);
+            let header = self.proto.data_header(psn).ok_or(EINVAL)?;
+            let mut bytes = [0; DATA_HEADER];
+            header.emit(&mut bytes);
+            match self.tx.get_mut(psn) {
+                Some(packet) => {
+                    packet.page.write(packet.start as usize, &bytes)?;
+                    let len = HEADROOM + usize::from(packet.len);
+                    skb.add_frag(&packet.page, packet.start as usize, len)?;
+                    segment = segment.max(len);
+                }
+                // The end of the stream without data has no page.
+                None => skb.push_linear(&bytes)?,
+            }
+        }
+        if count > 1 {
+            skb.set_gso(u16::try_from(segment)?, count);
+        }
+        Ok((skb, false))
+    }
+
+    /// A retransmission: the first copy may still be read by a device, so the header is a new one.
+    fn build_again(&mut self, psn: Psn) -> Result<(Skb, bool)> {
+        let header = self.proto.data_header(psn).ok_or(EINVAL)?;
+        let mut bytes = [0; DATA_HEADER];
+        header.emit(&mut bytes);
+        let mut skb = Skb::alloc(bytes.len(), GFP_ATOMIC)?;
+        skb.push_linear(&bytes)?;
+        let mut fragment = false;
+        if let Some(packet) = self.tx.get(psn) {
+            skb.add_frag(
+                &packet.page,
+                packet.start as usize + HEADROOM,
+                usize::from(packet.len),
+            )?;
+            fragment = self
+                .route
+                .as_ref()
+                .is_some_and(|route| packet.len > route.max_payload());
+        }
+        Ok((skb, fragment))
+    }
+
+    /// Adds to the bytes sent on a path, for `STRACK_PATH_BYTES`.
+    fn count_path(&mut self, entropy: u16, first: Psn, count: u16) {
+        let mut bytes = 0u64;
+        for i in 0..u32::from(count) {
+            if let Some(packet) = self.tx.get(first.add(i)) {
+                bytes = bytes.saturating_add(u64::from(packet.len));
+            }
+        }
+        let path = entropy.wrapping_sub(self.proto.entropy_base());
+        if let Some(sum) = self.path_bytes.get_mut(usize::from(path)) {
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who has which port.
+//!
+//! Ports are AF_STRACK's own, 16 bits beside an IP address, and have nothing to do with UDP ports.
+//! Packets find their connection by its id, so a port matters twice only: a socket may not take one
+//! that another has, and the first packet of a client looks for its listener by one.
+
+use crate::{
+    carrier::addr::Addr,
+    engine::listener::Listener,
+    sys::{
+        netns::NetHandle,
+        random,
+        sock::Sock, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+const CHAINS: usize = 256;
+
+/// A bound port.
+struct Bound {
+    port: u16,
+    addr: Addr,
+    /// `SO_BINDTODEVICE`, or zero.
+    dev: i32,
+    /// `SO_REUSEADDR` at the time of binding.
+    reuse: bool,
+    /// IPv6 sockets that leave IPv4 alone are not there yet: a wildcard is a wildcard for both.
+    listener: Option<Arc<Listener>>,
+    /// The socket, as an identity only.
+    owner: usize,
+}
+
+/// The bound ports of a namespace.
+pub(crate) struct Ports {
+    chains: [KVec<Bound>; CHAINS],
+}
+
+fn owner_of(sock: &Sock) -> usize {
+    sock.as_ptr() as usize
+}
+
+impl Ports {
+    /// Nothing bound.
+    pub(crate) fn new() -> Self {
+        Ports {
+            chains: [const { KVec::new() }; CHAINS],
+        }
+    }
+
+    fn chain(&self, port: u16) -> &KVec<Bound> {
+        // The index is below CHAINS by the mask.
+        &self.chains[usize::from(port) & (CHAINS - 1)]
+    }
+
+    fn chain_mut(&mut self, port: u16) -> &mut KVec<Bound> {
+        &mut self.chains[usize::from(port) & (CHAINS - 1)]
+    }
+
+    /// Whether somebody else has `port` in a way that excludes the caller.
+    fn conflict(&self, sock: &Sock, addr: Addr, port: u16, listening: bool) -> bool {
+        self.chain(port).iter().any(|other| {
+            other.port == port
+                && other.owner != owner_of(sock)
+                && (other.dev == 0 || sock.bound_dev() == 0 || other.dev == sock.bound_dev())
+                && (other.addr.is_any() || addr.is_any() || other.addr == addr)
+                && !(other.reuse && sock.reuse() && other.listener.is_none() && !listening)
+        })
+    }
+
+    /// Takes `port` at `addr` for `sock`.
+    pub(crate) fn bind(&mut self, sock: &Sock, addr: Addr, port: u16) -> Result {
+        if self.conflict(sock, addr, port, false) {
+            return Err(EADDRINUSE);
+        }
+        self.chain_mut(port).push(
+            Bound {
+                port,
+                addr,
+                dev: sock.bound_dev(),
+                reuse: sock.reuse(),
+                listener: None,
+                owner: owner_of(sock),
+            },
+            GFP_ATOMIC,
+        )?;
+        Ok(())
+    }
+
+    /// Takes any free port of the namespace's range (`net.ipv4.ip_local_port_range`).
+    pub(crate) fn bind_any(&mut self, sock: &Sock, net: &NetHandle, addr: Addr) -> Result<u16> {
+        let (low, high) = net.port_range();
+        let span = u32::from(high.saturating_sub(low)) + 1;
+        let start = (random() as u32).checked_rem(span).unwrap_or(0);
+        for i in 0..span {
+            // Wraps round within the range; the sum is below twice its length.
+            let offset = (start + i).checked_rem(span).unwrap_or(0);
+            let port = u16::try_from(u32::from(low) + offset)?;
+            match self.bind(sock, addr, port) {
+                Err(e) if e == EADDRINUSE => (),
+                result => return result.map(|()| port),
+            }
+        }
+        Err(EADDRINUSE)
+    }
+
+    /// The socket, which has `port`, begins to listen. `EADDRINUSE` when another one listens there.
+    pub(crate) fn listen(
+        &mut self,
+        sock: &Sock,
+        addr: Addr,
+        port: u16,
+        listener: &Arc<Listener>,
+    ) -> Result {
+        if self.conflict(sock, addr, port, true) {
+            return Err(EADDRINUSE);
+        }
+        for bound in self.chain_mut(port).iter_mut() {
+            if bound.port == port && bound.owner == owner_of(sock) {
+                bound.listener = Some(listener.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the socket's port back. The listener, if there was one, is handed out so that it is not
+    /// dropped under the lock.
+    pub(crate) fn unbind(&mut self, sock: &Sock, port: u16) -> Option<Arc<Listener>> {
+        let chain = self.chain_mut(port);
+        let at = chain
+            .iter()
+            .position(|bound| bound.port == port && bound.owner == owner_of(sock))?;
+        chain.remove(at).ok()?.listener
+    }
+
+    /// The listener for a client that wants `port` at `addr` and came in through `dev`: one bound to
+    /// the very address before a wildcard, one bound to the device before one that is not.
+    pub(crate) fn listener(&self, addr: Addr, port: u16, dev: i32) -> Option<Arc<Listener>> {
+        self.chain(port)
+            .iter()
+            .filter(|bound| {
+                bound.port == port
+                    && (bound.addr.is_any() || bound.addr == addr)
+                    && (bound.dev == 0 || bound.dev == dev)
+            })
+            .filter(|bound| bound.listener.is_some())
+            .max_by_key(|bound| (!bound.addr.is_any(), bound.dev != 0))?
+            .listener
+            .clone()
+    }
+}

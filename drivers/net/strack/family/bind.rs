@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! bind() and the names of both ends.
+
+use crate::{
+    engine::NetNs,
+    family::socket::{
+        Phase,
+        Socket, //
+    },
+    sys::{
+        netns,
+        sock::{
+            self,
+            Sock,
+            SockLock, //
+        },
+        sockaddr::{
+            Given,
+            SockAddr, //
+        },
+    },
+};
+use kernel::prelude::*;
+
+/// bind().
+pub(crate) fn bind(sock: &Sock, given: Given) -> Result {
+    let Given::Address(addr) = given else {
+        return Err(EAFNOSUPPORT);
+    };
+    let ns = netns::of(sock);
+    let mut lock = sock.lock();
+    {
+        let socket = sock::inner(&mut lock);
+        if !matches!(socket.phase, Phase::Idle) || socket.bound.is_some() {
+            return Err(EINVAL);
+        }
+    }
+    check_addr(&ns, &lock, &addr)?;
+    if addr.port != 0 && ns.net.port_privileged(addr.port) {
+        return Err(EACCES);
+    }
+    take_port(&ns, &mut lock, addr)
+}
+
+/// Binds to any port at `addr` unless the socket is bound already.
+pub(crate) fn autobind(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
+    if sock::inner(lock).bound.is_some() {
+        return Ok(());
+    }
+    take_port(ns, lock, SockAddr { port: 0, ..addr })
+}
+
+/// Gives the port back, and the address with it.
+pub(crate) fn unbind(ns: &NetNs, lock: &mut SockLock<'_>) {
+    let Some(bound) = sock::inner(lock).bound.take() else {
+        return;
+    };
+    let listener = ns.ports.lock().unbind(lock, bound.port);
+    drop(listener);
+}
+
+/// getsockname() and, with `peer`, getpeername().
+pub(crate) fn getname(sock: &Sock, peer: bool) -> Result<SockAddr> {
+    let mut lock = sock.lock();
+    let socket = sock::inner(&mut lock);
+    if peer {
+        return peer_of(socket);
+    }
+    let mut name = socket.bound.unwrap_or(SockAddr::ANY);
+    if let Some(conn) = socket.conn() {
+        name.addr = conn.local.addr;
+        name.scope = conn.local.scope;
+    }
+    Ok(name)
+}
+
+fn peer_of(socket: &Socket) -> Result<SockAddr> {
+    use crate::proto::connection::State;
+    let conn = socket.conn().ok_or(ENOTCONN)?;
+    match socket.state() {
+        State::Connecting | State::Closed => Err(ENOTCONN),
+        _ => Ok(SockAddr {
+            addr: conn.peer.addr,
+            port: conn.peer.port,
+            scope: conn.peer.scope,
+        }),
+    }
+}
+
+fn check_addr(ns: &NetNs, sock: &Sock, addr: &SockAddr) -> Result {
+    if addr.addr.is_any() {
+        return Ok(());
+    }
+    if addr.addr.is_link_local() && addr.scope == 0 && sock.bound_dev() == 0 {
+        return Err(EINVAL);
+    }
+    let oif = match sock.bound_dev() {
+        0 => i32::try_from(addr.scope)?,
+        dev => dev,
+    };
+    if !ns.net.addr_is_local(addr.addr, oif) {
+        return Err(EADDRNOTAVAIL);
+    }
+    Ok(())
+}
+
+fn take_port(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
+    let port = {
+        let mut ports = ns.ports.lock();
+        if addr.port == 0 {
+            ports.bind_any(lock, &ns.net, addr.addr)?
+        } else {
+            ports.bind(lock, addr.addr, addr.port)?;
+            addr.port
+        }
+    };
+    sock::inner(lock).bound = Some(SockAddr { port, ..addr });
+    Ok(())
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! listen() and accept().
+
+use crate::{
+    engine::{
+        listener::{
+            Listener,
+            Ready, //
+        },
+        NetNs, //
+    },
+    family::{
+        bind,
+        socket::Phase, //
+    },
+    sys::{
+        bindings,
+        netns,
+        sock::{
+            self,
+            Sock,
+            SockLock, //
+        },
+        sockaddr::SockAddr, //
+    },
+};
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// listen(). The system call has cut `backlog` to `net.core.somaxconn`.
+pub(crate) fn listen(sock: &Sock, backlog: i32) -> Result {
+    let ns = netns::of(sock);
+    // A negative backlog is a large one, as everywhere.
+    let backlog = usize::from(u16::try_from(backlog).unwrap_or(u16::MAX));
+    let mut lock = sock.lock();
+    match &sock::inner(&mut lock).phase {
+        Phase::Listening(listener) => return listener.clone().set_backlog(backlog),
+        Phase::Active { .. } => return Err(EINVAL),
+        Phase::Idle => (),
+    }
+    ns.open_carrier()?;
+    bind::autobind(&ns, &mut lock, SockAddr::ANY)?;
+    let bound = sock::inner(&mut lock).bound.ok_or(EINVAL)?;
+    let listener = Listener::new(&lock, backlog)?;
+    ns.ports
+        .lock()
+        .listen(&lock, bound.addr, bound.port, &listener)?;
+    sock::inner(&mut lock).phase = Phase::Listening(listener);
+    lock.clear_shutdown();
+    lock.set_state(bindings::TCP_LISTEN);
+    Ok(())
+}
+
+/// accept(). Waits for a connection unless `nonblock`.
+pub(crate) fn accept(sock: &Sock, newsock: NonNull<bindings::socket>, nonblock: bool) -> Result {
+    let ready = {
+        let mut lock = sock.lock();
+        let Phase::Listening(listener) = &sock::inner(&mut lock).phase else {
+            return Err(EINVAL);
+        };
+        let listener = listener.clone();
+        let mut timeo = lock.rcvtimeo(nonblock);
+        loop {
+            if let Some(ready) = listener.pop() {
+                break ready;
+            }
+            let mut closed = false;
+            lock.wait(&mut timeo, &mut || {
+                closed = listener.is_closed();
+                closed || listener.has_ready()
+            })?;
+            if closed {
+                return Err(EINVAL);
+            }
+        }
+    };
+    let Ready { sock, .. } = ready;
+    sock.lock().graft(newsock);
+    Ok(())
+}
+
+/// Stops listening: the port is free again, who waits for accept() is reset.
+pub(crate) fn stop(ns: &NetNs, lock: &mut SockLock<'_>) {
+    let phase = core::mem::replace(&mut sock::inner(lock).phase, Phase::Idle);
+    bind::unbind(ns, lock);
+    if let Phase::Listening(listener) = phase {
+        listener.close();
+    }
+    lock.set_state(bindings::TCP_CLOSE);
+    lock.wake_state();
+}

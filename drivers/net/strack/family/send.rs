@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! sendmsg() on a stream.
+//!
+//! Payload is copied once, into pages that the packets then refer to. Each packet gets room for its
+//! header in front; full packets lie back to back, so that a run of them leaves as one fragment.
+//! Copying takes the socket lock only. The packets are then queued under the connection's lock, some
+//! tens at a time, and what the window allows is sent at once.
+//!
+//! A partial packet is sent at once too (`STRACK_NODELAY` is on by default), except that it waits for
+//! more with `MSG_MORE`, and for the packets before it to be acknowledged when the option is off.
+
+use crate::{
+    engine::{
+        buffers::{
+            TxPacket,
+            HEADROOM, //
+        },
+        conn::{
+            Conn,
+            Hold, //
+        },
+    },
+    family::socket::TxPage,
+    proto::connection::State,
+    sys::{
+        bindings,
+        pages::PageBuf,
+        sock::{
+            self,
+            Sock,
+            SockLock,
+            SEND_SHUTDOWN, //
+        },
+    },
+};
+use kernel::{
+    ffi::c_long,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc, //
+    },
+};
+
+/// Packets copied before they are queued: a full GSO packet at an MTU of 1500.
+const BATCH: usize = 44;
+
+/// Least room that a packet gets in its page, bytes; later writes may fill it up.
+const MIN_ROOM: usize = 256;
+
+/// sendmsg(). Gives the number of bytes taken.
+pub(crate) fn sendmsg(sock: &Sock, msg: &mut bindings::msghdr, len: usize) -> Result<usize> {
+    let flags = msg.msg_flags;
+    if flags & bindings::MSG_OOB != 0 {
+        return Err(EOPNOTSUPP);
+    }
+    let mut lock = sock.lock();
+    let mut timeo = lock.sndtimeo(flags & bindings::MSG_DONTWAIT != 0);
+    let mut sent = 0;
+    let result = send_all(&mut lock, msg, len, flags, &mut timeo, &mut sent);
+    match result {
+        Ok(()) => Ok(sent),
+        Err(_) if sent > 0 => Ok(sent),
+        Err(error) => {
+            if error == EPIPE && flags & bindings::MSG_NOSIGNAL == 0 {
+                Sock::sigpipe();
+            }
+            Err(error)
+        }
+    }
+}
+
+fn send_all(
+    lock: &mut SockLock<'_>,
+    msg: &mut bindings::msghdr,
+    len: usize,
+    flags: u32,
+    timeo: &mut c_long,
+    sent: &mut usize,
+) -> Result {
+    wait_connected(lock, timeo)?;
+    let conn = super::socket::conn_of(lock).map_err(|_| EPIPE)?;
+    let more = flags & bindings::MSG_MORE != 0;
+    while *sent < len {
+        check(lock)?;
+        let left = len - *sent;
+        let taken = match fill_tail(lock, &conn, msg, left)? {
+            0 => queue_packets(lock, &conn, msg, left, more)?,
+            taken => taken,
+        };
+        *sent += taken;
+        if taken == 0 {
+            // What is there must go out before there can be room again.
+            conn.work(|inner, _| inner.hold_tail(Hold::Not));
+            wait_room(lock, &conn, timeo)?;
+        }
+    }
+    let nodelay = sock::inner(lock).options.nodelay;
+    conn.work(|inner, now| {
+        inner.hold_tail(match (more, nodelay) {
+            (true, _) => Hold::More(now),
+            (false, false) => Hold::Nagle,
+            (false, true) => Hold::Not,
+        });
+    });
+    Ok(())
+}
+
+/// Why nothing can be sent, if that is so.
+fn check(lock: &mut SockLock<'_>) -> Result {
+    lock.take_error()?;
+    if lock.shutdown() & SEND_SHUTDOWN != 0 {
+        return Err(EPIPE);
+    }
+    Ok(())
+}
+
+/// Waits for a connection attempt that is under way. As in TCP, without one that is `EPIPE`.
+fn wait_connected(lock: &mut SockLock<'_>, timeo: &mut c_long) -> Result {
+    lock.take_error()?;
+    let conn = super::socket::conn_of(lock).map_err(|_| EPIPE)?;
+    let connecting = || conn.peek(|inner| inner.proto.state() == State::Connecting);
+    if connecting() {
+        lock.wait(timeo, &mut || !connecting())?;
+        lock.take_error()?;
+    }
+    Ok(())
+}
+
+/// Waits until a writer has room again, or never will.
+fn wait_room(lock: &mut SockLock<'_>, conn: &Arc<Conn>, timeo: &mut c_long) -> Result {
+    // `wait` borrows the lock, so what it waits for looks through a reference of its own.
+    let sock = ARef::<Sock>::from(&**lock);
+    lock.wait(timeo, &mut || {
+        sock.want_room();
+        sock.err() != 0
+            || sock.shutdown() & SEND_SHUTDOWN != 0
+            || conn.peek(|inner| inner.writeable(&sock))
+    })
+}
+
+/// Fills up the last packet, if it has not been sent and has room. Gives the bytes taken.
+fn fill_tail(
+    lock: &mut SockLock<'_>,
+    conn: &Arc<Conn>,
+    msg: &mut bindings::msghdr,
+    left: usize,
+) -> Result<usize> {
+    // Held, the packet is not sent while this copies to it without the connection's lock.
+    let Some(tail) = conn.peek(|inner| inner.take_tail(lock)) else {
+        return Ok(0);
+    };
+    let take = left.min(tail.room);
+    let copied = tail.page.copy_from_iter(tail.start, take, &mut msg.msg_iter);
+    conn.peek(|inner| inner.give_tail(if copied.is_ok() { take } else { 0 }));
+    copied.map(|()| take)
+}
+
+/// Makes packets of the next bytes and queues them. Gives the bytes taken, zero when there is no room.
+fn queue_packets(
+    lock: &mut SockLock<'_>,
+    conn: &Arc<Conn>,
+    msg: &mut bindings::msghdr,
+    left: usize,
+    more: bool,
+) -> Result<usize> {
+    let (room, slots, mss) = conn.peek(|inner| {
+        let room = usize::try_from(inner.tx_room(lock)).unwrap_or(0);
+        (room, inner.tx_slots() as usize, usize::from(inner.mss()))
+    });
+    let mut packets = [const { None }; BATCH];
+    let (mut taken, mut memory, mut error) = (0, 0, None);
+    for slot in packets.iter_mut().take(slots) {
+        if taken == left || memory >= room {
+            break;
+        }
+        match copy_packet(lock, msg, left - taken, mss, more) {
+            Ok(packet) => {
+                taken += usize::from(packet.len);
+                memory += packet.memory();
+                *slot = Some(packet);
+            }
+            Err(reason) => {
+                error = Some(reason);
+                break;
+            }
+        }
+    }
+    match error {
+        Some(error) if taken == 0 => return Err(error),
+        _ => (),
+    }
+    if taken > 0 {
+        conn.work(|inner, _| {
+            for packet in packets.into_iter().flatten() {
+                inner.queue(packet);
+            }
+            // More of the same write may follow and fill the last one up.
+            if taken < left || more {
+                inner.hold_tail(Hold::Writing);
+            }
+        });
+    }
+    Ok(taken)
+}
+
+/// Copies the next packet's payload into the socket's page.
+fn copy_packet(
+    lock: &mut SockLock<'_>,
+    msg: &mut bindings::msghdr,
+    left: usize,
+    mss: usize,
+    more: bool,
+) -> Result<TxPacket> {
+    let len = left.min(mss);
+    let room = if more || len == mss {
+        mss
+    } else {
+        len.next_power_of_two().clamp(MIN_ROOM.min(mss), mss)
+    };
+    let socket = sock::inner(lock);
+    let fits = |page: &TxPage| page.page.len() - page.used >= HEADROOM + room;
+    if !socket.tx_page.as_ref().is_some_and(fits) {
+        // A small write does not deserve a large page.
+        let order = match left {
+            0..2048 => 0,
+            2048..8192 => 2,
+            _ => crate::sys::pages::MAX_ORDER,
+        };
+        socket.tx_page = Some(TxPage {
+            page: new_page(order, HEADROOM + room)?,
+            used: 0,
+        });
+    }
+    let page = socket.tx_page.as_mut().ok_or(ENOMEM)?;
+    page.page
+        .copy_from_iter(page.used + HEADROOM, len, &mut msg.msg_iter)?;
+    let packet = TxPacket {
+        page: page.page.clone(),
+        start: u32::try_from(page.used)?,
+        len: u16::try_from(len)?,
+        room: u16::try_from(room)?,
+    };
+    page.used += HEADROOM + room;
+    Ok(packet)
+}
+
+/// A page for at least `need` bytes.
+fn new_page(order: u32, need: usize) -> Result<PageBuf> {
+    let page = PageBuf::alloc(order, GFP_KERNEL)?;
+    if page.len() >= need {
+        return Ok(page);
+    }
+    let page = PageBuf::alloc(crate::sys::pages::MAX_ORDER, GFP_KERNEL)?;
+    if page.len() >= need {
+        Ok(page)
+    } else {
+        Err(ENOBUFS)
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the family keeps in each socket, under the socket lock.
+
+use crate::{
+    engine::{
+        conn::Conn,
+        listener::Listener, //
+    },
+    proto::{
+        config::{
+            Config,
+            Profile, //
+        },
+        connection::State,
+        Ns, //
+    },
+    sys::{
+        pages::PageBuf,
+        sock::{
+            self,
+            Sock,
+            SockLock, //
+        },
+        sockaddr::SockAddr, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// How far a socket has come.
+pub(crate) enum Phase {
+    /// Neither listening nor connected.
+    Idle,
+    /// After listen().
+    Listening(Arc<Listener>),
+    /// After connect() or accept(), whatever has become of the connection.
+    Active {
+        /// The connection.
+        conn: Arc<Conn>,
+        /// connect() has told its caller how it ended, or there was none.
+        told: bool,
+    },
+}
+
+/// Options of `SOL_STRACK` that differ from the namespace's settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    /// `STRACK_PATHS`.
+    pub(crate) paths: Option<u16>,
+    /// `STRACK_PROFILE`.
+    pub(crate) profile: Option<Profile>,
+    /// `STRACK_RTO_MIN`, ns.
+    pub(crate) rto_min: Option<Ns>,
+    /// `STRACK_NODELAY`.
+    pub(crate) nodelay: bool,
+}
+
+impl Options {
+    /// Applies them on top of `config`.
+    pub(crate) fn apply(&self, config: &mut Config) {
+        if let Some(paths) = self.paths {
+            config.paths = paths;
+        }
+        if let Some(profile) = self.profile {
+            config.profile = profile;
+        }
+        if let Some(rto_min) = self.rto_min {
+            config.rto_min = rto_min;
+        }
+    }
+}
+
+/// The page that payload is copied to, and how much of it is used.
+pub(crate) struct TxPage {
+    /// The page.
+    pub(crate) page: PageBuf,
+    /// Bytes used from its start.
+    pub(crate) used: usize,
+}
+
+/// The family's part of a socket.
+pub(crate) struct Socket {
+    /// How far it has come.
+    pub(crate) phase: Phase,
+    /// What it is bound to.
+    pub(crate) bound: Option<SockAddr>,
+    /// Its options.
+    pub(crate) options: Options,
+    /// Where the next payload goes.
+    pub(crate) tx_page: Option<TxPage>,
+}
+
+impl Socket {
+    fn new() -> Self {
+        Socket {
+            phase: Phase::Idle,
+            bound: None,
+            options: Options {
+                paths: None,
+                profile: None,
+                rto_min: None,
+                nodelay: true,
+            },
+            tx_page: None,
+        }
+    }
+
+    /// The connection, if there is or was one.
+    pub(crate) fn conn(&self) -> Option<&Arc<Conn>> {
+        match &self.phase {
+            Phase::Active { conn, .. } => Some(conn),
+            _ => None,
+        }
+    }
+
+    /// The state of the connection; `Closed` without one.
+    pub(crate) fn state(&self) -> State {
+        self.conn()
+            .map_or(State::Closed, |conn| conn.peek(|inner| inner.proto.state()))
+    }
+}
+
+/// Puts a fresh [`Socket`] into a new socket.
+pub(crate) fn init(sock: &Sock) -> Result {
+    sock::install(sock, KBox::new(Socket::new(), GFP_KERNEL)?);
+    Ok(())
+}
+
+/// Gives the socket of an incoming connection what it has from its listener, and `config` what
+/// follows from that.
+pub(crate) fn inherit(listener: &Sock, child: &Sock, config: &mut Config) -> Result {
+    let options = sock::inner(&mut listener.lock()).options;
+    let mut socket = Socket::new();
+    socket.options = options;
+    options.apply(config);
+    sock::install(child, KBox::new(socket, GFP_KERNEL)?);
+    Ok(())
+}
+
+/// Ties an incoming connection to its socket, which nobody else knows yet.
+pub(crate) fn attach(sock: &Sock, conn: &Arc<Conn>) {
+    let mut lock = sock.lock_nested();
+    let socket = sock::inner(&mut lock);
+    socket.bound = Some(SockAddr {
+        addr: conn.local.addr,
+        port: conn.local.port,
+        scope: conn.local.scope,
+    });
+    socket.phase = Phase::Active {
+        conn: conn.clone(),
+        told: true,
+    };
+}
+
+/// The connection of a locked socket, or `ENOTCONN`.
+pub(crate) fn conn_of(lock: &mut SockLock<'_>) -> Result<Arc<Conn>> {
+    sock::inner(lock).conn().cloned().ok_or(ENOTCONN)
+}

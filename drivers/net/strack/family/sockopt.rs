@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! setsockopt() and getsockopt() at level `SOL_STRACK`; include/uapi/linux/strack.h describes the
+//! options. `SOL_SOCKET` is the kernel's.
+
+use crate::{
+    engine::conn::{
+        Hold,
+        Inner, //
+    },
+    family::socket::{
+        Phase,
+        Socket, //
+    },
+    proto::{
+        config::Profile,
+        connection::State,
+        Ns,
+        USEC, //
+    },
+    sys::{
+        bindings,
+        netns,
+        sock::{
+            self,
+            Sock, //
+        },
+        sockopt::{
+            OptIn,
+            OptOut, //
+        },
+    },
+};
+use kernel::prelude::*;
+
+/// Longest `STRACK_RTO_MIN`, microseconds.
+const MAX_RTO_US: u32 = 60_000_000;
+
+/// Least bytes that a reader of `STRACK_INFO` asks for: size and version.
+const INFO_MIN: usize = 8;
+
+/// setsockopt().
+pub(crate) fn set(sock: &Sock, name: u32, value: &OptIn) -> Result {
+    match name {
+        bindings::STRACK_PATHS => {
+            let paths = u16::try_from(value.int()?)?;
+            if paths == 0 || u32::from(paths) > bindings::STRACK_MAX_PATHS {
+                return Err(EINVAL);
+            }
+            change(sock, |socket| {
+                socket.options.paths = Some(paths);
+                with_conn(socket, |inner, now| inner.proto.set_paths(paths, now));
+                Ok(())
+            })
+        }
+        bindings::STRACK_PROFILE => {
+            let profile = match value.name(&mut [0; bindings::STRACK_PROFILE_MAX as usize])? {
+                b"stellar" => Profile::Stellar,
+                _ => return Err(ENOENT),
+            };
+            change(sock, |socket| {
+                if !matches!(socket.phase, Phase::Idle) {
+                    return Err(EISCONN);
+                }
+                socket.options.profile = Some(profile);
+                Ok(())
+            })
+        }
+        bindings::STRACK_RTO_MIN => {
+            let us = value.u32()?;
+            if us == 0 || us > MAX_RTO_US {
+                return Err(EINVAL);
+            }
+            let rto_min = Ns::from(us) * USEC;
+            change(sock, |socket| {
+                socket.options.rto_min = Some(rto_min);
+                with_conn(socket, |inner, _| inner.proto.set_rto_min(rto_min));
+                Ok(())
+            })
+        }
+        bindings::STRACK_NODELAY => {
+            let on = value.int()? != 0;
+            change(sock, |socket| {
+                socket.options.nodelay = on;
+                Ok(())
+            })?;
+            if on {
+                release_tail(sock);
+            }
+            Ok(())
+        }
+        _ => Err(ENOPROTOOPT),
+    }
+}
+
+/// getsockopt().
+pub(crate) fn get(sock: &Sock, name: u32, out: &mut OptOut<'_>) -> Result {
+    let mut lock = sock.lock();
+    let ns = netns::of(sock);
+    let socket = sock::inner(&mut lock);
+    match name {
+        bindings::STRACK_PATHS => {
+            let paths = socket.options.paths.unwrap_or(ns.config().paths);
+            out.int(i32::from(paths))
+        }
+        bindings::STRACK_PROFILE => out.append(b"stellar\0"),
+        bindings::STRACK_RTO_MIN => {
+            let rto_min = socket.options.rto_min.unwrap_or(ns.config().rto_min);
+            out.u32(u32::try_from(rto_min / USEC)?)
+        }
+        bindings::STRACK_NODELAY => out.int(i32::from(socket.options.nodelay)),
+        bindings::STRACK_INFO => {
+            if out.len() < INFO_MIN {
+                return Err(EINVAL);
+            }
+            out.info(&info(socket))
+        }
+        bindings::STRACK_PATH_BYTES => path_bytes(socket, out),
+        _ => Err(ENOPROTOOPT),
+    }
+}
+
+/// Changes something under the socket lock.
+fn change(sock: &Sock, f: impl FnOnce(&mut Socket) -> Result) -> Result {
+    let mut lock = sock.lock();
+    f(sock::inner(&mut lock))
+}
+
+fn with_conn(socket: &Socket, f: impl FnOnce(&mut Inner, Ns)) {
+    if let Some(conn) = socket.conn() {
+        conn.work(f);
+    }
+}
+
+/// `SO_KEEPALIVE` was switched on a socket.
+pub(crate) fn keepalive(sock: &Sock, socket: &mut Socket, on: bool) {
+    let keepalive = on.then(|| netns::of(sock).keepalive());
+    if let Some(conn) = socket.conn() {
+        conn.work(|inner, now| inner.proto.set_keepalive(keepalive, now));
+    }
+}
+
+/// `SO_RCVBUF` was set on a socket.
+pub(crate) fn rcvbuf(sock: &Sock, socket: &mut Socket) {
+    if let Some(conn) = socket.conn() {
+        conn.work(|inner, _| inner.proto.set_rcv_window(Inner::receive_window(sock)));
+    }
+}
+
+/// What Nagle's rule held back may go.
+fn release_tail(sock: &Sock) {
+    let mut lock = sock.lock();
+    if let Some(conn) = sock::inner(&mut lock).conn() {
+        conn.work(|inner, _| {
+            if inner.is_held(Hold::Nagle) {
+                inner.hold_tail(Hold::Not);
+            }
+        });
+    }
+}
+
+fn path_bytes(socket: &Socket, out: &mut OptOut<'_>) -> Result {
+    let Some(conn) = socket.conn() else {
+        return Err(ENOTCONN);
+    };
+    // Copied in pieces, since user memory must not be touched under the lock.
+    let size = core::mem::size_of::<u64>();
+    let paths = conn.peek(|inner| usize::from(inner.proto.info().paths));
+    for path in 0..paths.min(out.len() / size) {
+        let bytes = conn.peek(|inner| inner.path_bytes.get(path).copied().unwrap_or(0));
+        out.append(&bytes.to_ne_bytes())?;
+    }
+    Ok(())
+}
+
+/// `STRACK_INFO`.
+fn info(socket: &Socket) -> bindings::strack_info {
+    let mut raw = bindings::strack_info {
+        sti_size: core::mem::size_of::<bindings::strack_info>() as u32,
+        sti_version: bindings::STRACK_INFO_VERSION,
+        sti_state: bindings::strack_state_STRACK_CLOSED,
+        ..Default::default()
+    };
+    let conn = match &socket.phase {
+        Phase::Idle => return raw,
+        Phase::Listening(_) => {
+            raw.sti_state = bindings::strack_state_STRACK_LISTEN;
+            return raw;
+        }
+        Phase::Active { conn, .. } => conn,
+    };
+    let info = conn.peek(|inner| {
+        raw.sti_entropy_base = u32::from(inner.proto.entropy_base());
+        raw.sti_packets_acked = inner.acked_packets;
+        raw.sti_bytes_acked = inner.acked_bytes;
+        inner.proto.info()
+    });
+    raw.sti_state = state_number(info.state);
+    raw.sti_mss = u32::from(info.mss);
+    raw.sti_paths = u32::from(info.paths);
+    raw.sti_paths_bad = u32::from(info.paths_bad);
+    raw.sti_retries = u32::from(info.retries);
+    raw.sti_cwnd = info.cwnd;
+    raw.sti_inflight = info.inflight;
+    raw.sti_srtt_ns = info.srtt;
+    raw.sti_rttvar_ns = info.rttvar;
+    raw.sti_base_rtt_ns = info.base_rtt;
+    raw.sti_rto_ns = info.rto;
+    raw.sti_packets_sent = info.packets_sent;
+    raw.sti_bytes_sent = info.bytes_sent;
+    raw.sti_packets_received = info.packets_received;
+    raw.sti_bytes_received = info.bytes_received;
+    raw.sti_retransmits = info.retransmits;
+    raw.sti_fast_retransmits = info.fast_retx;
+    raw.sti_timeouts = info.timeouts;
+    raw.sti_spurious = info.spurious;
+    raw.sti_ce_marks = info.ce_marks;
+    raw.sti_duplicates = info.duplicates;
+    raw.sti_ooo_high_water = info.ooo_high_water;
+    raw.sti_credit = info.send_credit;
+    raw.sti_snd_window = u32::try_from(info.send_window).unwrap_or(u32::MAX);
+    raw.sti_rcv_window = info.rcv_window;
+    raw
+}
+
+fn state_number(state: State) -> u32 {
+    match state {
+        State::Connecting => bindings::strack_state_STRACK_CONNECTING,
+        State::Established => bindings::strack_state_STRACK_ESTABLISHED,
+        State::FinWait1 => bindings::strack_state_STRACK_FIN_WAIT1,
+        State::FinWait2 => bindings::strack_state_STRACK_FIN_WAIT2,
+        State::Closing => bindings::strack_state_STRACK_CLOSING,
+        State::LastAck => bindings::strack_state_STRACK_LAST_ACK,
+        State::CloseWait => bindings::strack_state_STRACK_CLOSE_WAIT,
+        State::TimeWait => bindings::strack_state_STRACK_TIME_WAIT,
+        State::Closed => bindings::strack_state_STRACK_CLOSED,
+    }
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The seam between the kernel's socket layer and the Rust half: the two C
+ * objects that Rust embeds its state in, the entry points that Rust offers to
+ * the tables in family.c, and the inline functions that Rust needs back.
+ */
+#ifndef _STRACK_FAMILY_H
+#define _STRACK_FAMILY_H
+
+#include <linux/net.h>
+#include <linux/sysctl.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+struct poll_table_struct;
+struct hrtimer;
+
+/**
+ * struct strack_sock - a socket of the family
+ * @sk: the kernel's part, first so that both have one address
+ * @inner: the Rust half (family::Socket), owned; changed under the socket lock
+ */
+struct strack_sock {
+	struct sock sk;
+	void *inner;
+};
+
+/**
+ * struct strack_sysctl - what an administrator sets in net.strack, per netns
+ *
+ * Plain integers written by proc_dointvec_minmax() and read without a lock:
+ * each is read once where a connection is made.
+ */
+struct strack_sysctl {
+	int profile;
+	int path_policy;
+	int paths;
+	int burst_max;
+	int rto_min_us;
+	int rto_max_us;
+	int retries;
+	int link_mbps;
+	int base_rtt_us;
+	int initial_window;
+	int time_wait_ms;
+	int keepalive_time;
+	int keepalive_intvl;
+	int keepalive_probes;
+	int port;
+	int rmem[3];
+	int wmem[3];
+};
+
+/**
+ * struct strack_net - per network namespace
+ * @sysctl: the settings above
+ * @header: their registration
+ * @net: back pointer, valid as long as this structure
+ * @accept_work: runs strack_accept_work() in process context
+ * @priv: the Rust half (engine::NetNs)
+ */
+struct strack_net {
+	struct strack_sysctl sysctl;
+	struct ctl_table_header *header;
+	struct net *net;
+	struct work_struct accept_work;
+	void *priv;
+};
+
+/* offered by Rust (family/entry.rs), called through the tables of family.c */
+int strack_net_start(struct strack_net *sn);
+void strack_net_stop(struct strack_net *sn);
+void strack_accept_work(struct strack_net *sn);
+int strack_sock_init(struct sock *sk);
+void strack_sock_fini(struct sock *sk);
+int strack_release(struct socket *sock);
+int strack_bind(struct socket *sock, struct sockaddr_unsized *addr, int len);
+int strack_connect(struct socket *sock, struct sockaddr_unsized *addr, int len, int flags);
+int strack_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg);
+int strack_getname(struct socket *sock, struct sockaddr *addr, int peer);
+__poll_t strack_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
+int strack_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+int strack_listen(struct socket *sock, int backlog);
+int strack_shutdown(struct socket *sock, int how);
+int strack_setsockopt(struct socket *sock, int level, int name, sockptr_t val, unsigned int len);
+int strack_getsockopt(struct socket *sock, int level, int name, sockopt_t *opt);
+int strack_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+int strack_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
+void strack_keepalive(struct sock *sk, int on);
+void strack_set_rcvbuf(struct sock *sk, int val);
+
+/* offered by family.c */
+int strack_c_family_register(void);
+void strack_c_family_unregister(void);
+int strack_c_family_number(void);
+void strack_c_queue_accept_work(struct strack_net *sn);
+
+struct sock *strack_c_sk_alloc(struct net *net, int kern);
+void strack_c_sk_inherit(struct sock *child, const struct sock *parent);
+void strack_c_sk_graft(struct sock *sk, struct socket *newsock);
+void strack_c_sk_orphan(struct sock *sk);
+void strack_c_sk_lock(struct sock *sk);
+void strack_c_sk_lock_nested(struct sock *sk);
+void strack_c_sk_release(struct sock *sk);
+void strack_c_sk_hold(struct sock *sk);
+void strack_c_sk_put(struct sock *sk);
+struct strack_net *strack_c_sk_net(const struct sock *sk);
+void *strack_c_sk_inner(const struct sock *sk);
+void strack_c_sk_set_inner(struct sock *sk, void *inner);
+bool strack_c_sk_flag(const struct sock *sk, int flag);
+void strack_c_sk_nospace_set(struct sock *sk);
+void strack_c_sk_wake_read(struct sock *sk);
+void strack_c_sk_wake_write(struct sock *sk);
+void strack_c_sk_wake_state(struct sock *sk);
+void strack_c_sk_fail(struct sock *sk, int err);
+int strack_c_sk_take_error(struct sock *sk);
+void strack_c_sk_rmem_add(struct sock *sk, u32 bytes);
+void strack_c_sk_rmem_sub(struct sock *sk, u32 bytes);
+long strack_c_sk_rcvtimeo(const struct sock *sk, bool noblock);
+long strack_c_sk_sndtimeo(const struct sock *sk, bool noblock);
+int strack_c_sk_rcvlowat(const struct sock *sk, bool waitall, int len);
+int strack_c_sk_wait(struct sock *sk, long *timeo, bool (*ready)(void *arg), void *arg);
+void strack_c_sk_poll_wait(struct file *file, struct socket *sock, struct poll_table_struct *wait);
+void strack_c_sk_sigpipe(void);
+
+bool strack_c_port_privileged(struct net *net, u16 port);
+bool strack_c_addr_is_local(struct net *net, const u8 addr[16], bool v4, int oif);
+void strack_c_port_range(struct net *net, int *low, int *high);
+
+u64 strack_c_random(void);
+
+int strack_c_copy_from_sockptr(void *dst, sockptr_t src, size_t size);
+size_t strack_c_sockopt_write(sockopt_t *opt, const void *src, size_t len);
+
+void strack_c_timer_setup(struct hrtimer *timer,
+			  enum hrtimer_restart (*fn)(struct hrtimer *timer));
+void strack_c_timer_start(struct hrtimer *timer, u64 expires);
+int strack_c_timer_cancel_try(struct hrtimer *timer);
+
+void strack_c_spin_lock_bh(spinlock_t *lock);
+void strack_c_spin_unlock_bh(spinlock_t *lock);
+bool strack_c_spin_trylock_bh(spinlock_t *lock);
+
+#endif /* _STRACK_FAMILY_H */

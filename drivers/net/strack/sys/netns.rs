@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A network namespace: the kernel's, our settings in it, and the way to the Rust half.
+
+use super::{
+    bindings,
+    sock::Sock, //
+};
+use crate::{
+    carrier::addr::Addr,
+    engine::{
+        accept,
+        NetNs, //
+    },
+};
+use core::ptr::NonNull;
+use kernel::{
+    ffi::c_int,
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+};
+
+/// The C half of a namespace's state.
+///
+/// # Invariants
+///
+/// The pointer is to a `struct strack_net` between `strack_net_start()` and the end of
+/// `strack_net_stop()`, or nothing is done with it any more: when a namespace stops, everything that
+/// could is stopped first.
+pub(crate) struct NetHandle(NonNull<bindings::strack_net>);
+
+// SAFETY: The object belongs to no thread; its settings are single words.
+unsafe impl Send for NetHandle {}
+// SAFETY: As above.
+unsafe impl Sync for NetHandle {}
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) fn $name(&self) -> u32 {
+                // SAFETY: By the type invariant; a word that an administrator may change meanwhile.
+                let value = unsafe { (&raw const (*self.0.as_ptr()).sysctl.$name).read_volatile() };
+                u32::try_from(value).unwrap_or(0)
+            }
+        )*
+    };
+}
+
+impl NetHandle {
+    /// The kernel's namespace.
+    pub(crate) fn as_net(&self) -> *mut bindings::net {
+        // SAFETY: By the type invariant; set before Rust saw it and never changed.
+        unsafe { (*self.0.as_ptr()).net }
+    }
+
+    settings! {
+        /// `net.strack.path_policy`, as an index into its names.
+        path_policy,
+        /// `net.strack.paths`.
+        paths,
+        /// `net.strack.burst_max`, packets.
+        burst_max,
+        /// `net.strack.rto_min_us`.
+        rto_min_us,
+        /// `net.strack.rto_max_us`.
+        rto_max_us,
+        /// `net.strack.retries`.
+        retries,
+        /// `net.strack.link_mbps`.
+        link_mbps,
+        /// `net.strack.base_rtt_us`.
+        base_rtt_us,
+        /// `net.strack.initial_window`, bytes; zero for the protocol's own choice.
+        initial_window,
+        /// `net.strack.time_wait_ms`.
+        time_wait_ms,
+        /// `net.strack.keepalive_time`, seconds.
+        keepalive_time,
+        /// `net.strack.keepalive_intvl`, seconds.
+        keepalive_intvl,
+        /// `net.strack.keepalive_probes`.
+        keepalive_probes,
+    }
+
+    /// The range that ports are chosen from, both ends included.
+    pub(crate) fn port_range(&self) -> (u16, u16) {
+        let (mut low, mut high) = (0, 0);
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_port_range(self.as_net(), &mut low, &mut high) };
+        let port = |value: c_int| u16::try_from(value).unwrap_or(u16::MAX);
+        (port(low), port(high).max(port(low)))
+    }
+
+    /// Whether the calling process may not bind to `port`.
+    pub(crate) fn port_privileged(&self, port: u16) -> bool {
+        // SAFETY: By the type invariant; process context.
+        unsafe { bindings::strack_c_port_privileged(self.as_net(), port) }
+    }
+
+    /// Whether `addr` is one of this host, on interface `oif` if that is not zero.
+    pub(crate) fn addr_is_local(&self, addr: Addr, oif: i32) -> bool {
+        let octets = addr.octets();
+        // SAFETY: By the type invariant; the address is 16 bytes long.
+        unsafe {
+            bindings::strack_c_addr_is_local(self.as_net(), octets.as_ptr(), addr.is_v4(), oif)
+        }
+    }
+
+    /// Lets [`accept::work`] run in process context.
+    pub(crate) fn queue_accept_work(&self) {
+        // SAFETY: By the type invariant; the work is cancelled before the object goes.
+        unsafe { bindings::strack_c_queue_accept_work(self.0.as_ptr()) }
+    }
+}
+
+/// The Rust half of a socket's namespace.
+pub(crate) fn of(sock: &Sock) -> Arc<NetNs> {
+    // SAFETY: A socket keeps its namespace, and that keeps the reference in `priv_` until it stops.
+    unsafe { borrow(sock.net().as_ptr()) }.into()
+}
+
+/// Borrows the Rust half.
+///
+/// # Safety
+///
+/// `sn` has been started and is not stopped while `'a` lasts.
+unsafe fn borrow<'a>(sn: *mut bindings::strack_net) -> ArcBorrow<'a, NetNs> {
+    // SAFETY: `strack_net_start` stored it, `strack_net_stop` takes it back.
+    unsafe { ArcBorrow::from_raw((*sn).priv_.cast::<NetNs>().cast_const()) }
+}
+
+/// A namespace begins, or the module is loaded. Process context.
+///
+/// # Safety
+///
+/// Called by the C half only, once for each namespace, with `net` and `sysctl` filled in.
+#[no_mangle]
+unsafe extern "C" fn strack_net_start(sn: *mut bindings::strack_net) -> c_int {
+    let Some(handle) = NonNull::new(sn) else {
+        return EINVAL.to_errno();
+    };
+    // INVARIANT: This is `strack_net_start()`.
+    match NetNs::start(NetHandle(handle)) {
+        Ok(ns) => {
+            // SAFETY: `sn` is valid and nobody else looks at it yet.
+            unsafe { (*sn).priv_ = Arc::into_raw(ns).cast_mut().cast() };
+            0
+        }
+        Err(error) => error.to_errno(),
+    }
+}
+
+/// A namespace ends, or the module is unloaded. Process context.
+///
+/// # Safety
+///
+/// Called by the C half only, once for each namespace that was started, with no socket left in it and
+/// no work running.
+#[no_mangle]
+unsafe extern "C" fn strack_net_stop(sn: *mut bindings::strack_net) {
+    // SAFETY: The reference that `strack_net_start` stored; nobody borrows it any more.
+    let ns = unsafe { Arc::from_raw((*sn).priv_.cast::<NetNs>().cast_const()) };
+    ns.stop();
+}
+
+/// Handshakes wait. Process context, one at a time for each namespace.
+///
+/// # Safety
+///
+/// Called by the C half only, between start and stop.
+#[no_mangle]
+unsafe extern "C" fn strack_accept_work(sn: *mut bindings::strack_net) {
+    // SAFETY: The C half cancels the work before it stops the namespace.
+    let ns: Arc<NetNs> = unsafe { borrow(sn) }.into();
+    accept::work(&ns);
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `struct sock`, as much of it as a stream socket needs.
+//!
+//! [`Sock`] is a socket that somebody keeps alive; an `ARef<Sock>` keeps it alive itself. What is
+//! guarded by the socket lock is reached through [`SockLock`], which is the lock being held. The
+//! rest are single words that the kernel, too, reads and writes without a lock.
+
+use super::bindings;
+use crate::family::socket::Socket;
+use core::{
+    ops::Deref,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::to_result,
+    ffi::{
+        c_int,
+        c_long,
+        c_void, //
+    },
+    prelude::*,
+    sync::aref::{
+        ARef,
+        AlwaysRefCounted, //
+    },
+    types::Opaque, //
+};
+
+/// `RCV_SHUTDOWN`: nothing more is to be read.
+pub(crate) const RCV_SHUTDOWN: u8 = 1;
+/// `SEND_SHUTDOWN`: nothing more is to be written.
+pub(crate) const SEND_SHUTDOWN: u8 = 2;
+
+/// A `struct sock` of this family.
+///
+/// # Invariants
+///
+/// The object is the `sk` of a `struct strack_sock` that has been set up by `sock_init_data()`.
+#[repr(transparent)]
+pub(crate) struct Sock(Opaque<bindings::sock>);
+
+// SAFETY: Sockets are shared between all contexts of the kernel; the methods below use the kernel's
+// own rules for each field.
+unsafe impl Send for Sock {}
+// SAFETY: As above.
+unsafe impl Sync for Sock {}
+
+// SAFETY: `sk_refcnt` keeps the object alive.
+unsafe impl AlwaysRefCounted for Sock {
+    fn inc_ref(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_hold(self.as_ptr()) }
+    }
+
+    unsafe fn dec_ref(obj: NonNull<Self>) {
+        // SAFETY: The caller hands in a reference.
+        unsafe { bindings::strack_c_sk_put(obj.as_ptr().cast()) }
+    }
+}
+
+macro_rules! word {
+    ($(#[$doc:meta])* $get:ident, $field:ident, $ty:ty) => {
+        $(#[$doc])*
+        pub(crate) fn $get(&self) -> $ty {
+            // SAFETY: By the type invariant; a word that is read without a lock in the kernel too.
+            unsafe { (&raw const (*self.as_ptr()).$field).read_volatile() as $ty }
+        }
+    };
+}
+
+impl Sock {
+    /// Wraps a raw socket.
+    ///
+    /// # Safety
+    ///
+    /// `sk` is a socket of this family and outlives `'a`.
+    pub(crate) unsafe fn from_raw<'a>(sk: *mut bindings::sock) -> &'a Sock {
+        // SAFETY: `Sock` is transparent over `struct sock`, and the caller keeps it alive.
+        unsafe { &*sk.cast() }
+    }
+
+    /// Takes over a new socket, which nobody else knows, with its first reference.
+    ///
+    /// # Safety
+    ///
+    /// `sk` comes from `strack_c_sk_alloc()` and the caller owns it.
+    unsafe fn from_new(sk: NonNull<bindings::sock>) -> ARef<Sock> {
+        // SAFETY: The caller hands over the reference.
+        unsafe { ARef::from_raw(sk.cast()) }
+    }
+
+    /// Makes the socket of a connection that has come in; accept() gives it a file later.
+    ///
+    /// It takes options from `parent`. Process context.
+    pub(crate) fn new_child(parent: &Sock) -> Result<ARef<Sock>> {
+        // SAFETY: By the type invariant; the namespace lives as long as the socket.
+        let sk = unsafe {
+            let net = (*bindings::strack_c_sk_net(parent.as_ptr())).net;
+            bindings::strack_c_sk_alloc(net, 0)
+        };
+        let sk = NonNull::new(sk).ok_or(ENOBUFS)?;
+        // SAFETY: Just made, both are valid.
+        unsafe { bindings::strack_c_sk_inherit(sk.as_ptr(), parent.as_ptr()) };
+        // SAFETY: Just made.
+        Ok(unsafe { Sock::from_new(sk) })
+    }
+
+    /// The C object.
+    pub(crate) fn as_ptr(&self) -> *mut bindings::sock {
+        self.0.get()
+    }
+
+    /// The C half of the network namespace state. Valid as long as this socket.
+    pub(crate) fn net(&self) -> NonNull<bindings::strack_net> {
+        // SAFETY: By the type invariant.
+        let sn = unsafe { bindings::strack_c_sk_net(self.as_ptr()) };
+        // SAFETY: net_generic() of a registered id never gives NULL.
+        unsafe { NonNull::new_unchecked(sn) }
+    }
+
+    word!(
+        /// `SO_RCVBUF`, bytes, as doubled by the kernel.
+        rcvbuf, sk_rcvbuf, i32
+    );
+    word!(
+        /// `SO_SNDBUF`, bytes, as doubled by the kernel.
+        sndbuf, sk_sndbuf, i32
+    );
+    word!(
+        /// `SO_MARK`.
+        mark, sk_mark, u32
+    );
+    word!(
+        /// `SO_PRIORITY`.
+        priority, sk_priority, u32
+    );
+    word!(
+        /// The pending error, positive errno.
+        err, sk_err, i32
+    );
+    word!(
+        /// `SO_LINGER`'s time, jiffies.
+        linger_time, sk_lingertime, c_long
+    );
+
+    /// `SO_BINDTODEVICE`, interface index or 0.
+    pub(crate) fn bound_dev(&self) -> i32 {
+        // SAFETY: By the type invariant; one word, see `word!`.
+        unsafe {
+            (&raw const (*self.as_ptr()).__sk_common.skc_bound_dev_if).read_volatile()
+        }
+    }
+
+    /// `SO_REUSEADDR`.
+    pub(crate) fn reuse(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { (*self.as_ptr()).__sk_common.skc_reuse() != 0 }
+    }
+
+    /// Sets the state that `ss`, `SO_ACCEPTCONN` and the like look at (`TCP_*`).
+    pub(crate) fn set_state(&self, state: u32) {
+        // SAFETY: By the type invariant; one byte, read without a lock elsewhere.
+        unsafe { (&raw mut (*self.as_ptr()).__sk_common.skc_state).write_volatile(state as u8) }
+    }
+
+    /// Directions that are shut down.
+    pub(crate) fn shutdown(&self) -> u8 {
+        // SAFETY: By the type invariant.
+        unsafe { (&raw const (*self.as_ptr()).sk_shutdown).read_volatile() }
+    }
+
+    /// Shuts down more directions. Callers hold the connection's lock, or the socket is not
+    /// connected and they hold the socket lock.
+    pub(crate) fn add_shutdown(&self, how: u8) {
+        let all = self.shutdown() | how;
+        // SAFETY: By the type invariant.
+        unsafe { (&raw mut (*self.as_ptr()).sk_shutdown).write_volatile(all) }
+    }
+
+    /// Forgets shut down directions; for a socket that connects anew.
+    pub(crate) fn clear_shutdown(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { (&raw mut (*self.as_ptr()).sk_shutdown).write_volatile(0) }
+    }
+
+    /// Whether a `SOCK_*` flag is set.
+    fn flag(&self, flag: bindings::sock_flags) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_flag(self.as_ptr(), flag as c_int) }
+    }
+
+    /// `SO_LINGER` is on.
+    pub(crate) fn lingers(&self) -> bool {
+        self.flag(bindings::sock_flags_SOCK_LINGER)
+    }
+
+    /// `SO_KEEPALIVE` is on.
+    pub(crate) fn keeps_alive(&self) -> bool {
+        self.flag(bindings::sock_flags_SOCK_KEEPOPEN)
+    }
+
+    /// How long a read may wait, jiffies.
+    pub(crate) fn rcvtimeo(&self, nonblock: bool) -> c_long {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_rcvtimeo(self.as_ptr(), nonblock) }
+    }
+
+    /// How long a write may wait, jiffies.
+    pub(crate) fn sndtimeo(&self, nonblock: bool) -> c_long {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_sndtimeo(self.as_ptr(), nonblock) }
+    }
+
+    /// How many bytes a read of `len` waits for.
+    pub(crate) fn rcvlowat(&self, waitall: bool, len: usize) -> usize {
+        let len = c_int::try_from(len).unwrap_or(c_int::MAX);
+        // SAFETY: By the type invariant.
+        let target = unsafe { bindings::strack_c_sk_rcvlowat(self.as_ptr(), waitall, len) };
+        usize::try_from(target).unwrap_or(1)
+    }
+
+    /// Charges memory to the receive buffer.
+    pub(crate) fn charge_read(&self, bytes: u32) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_rmem_add(self.as_ptr(), bytes) }
+    }
+
+    /// Gives back what [`Sock::charge_read`] took.
+    pub(crate) fn uncharge_read(&self, bytes: u32) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_rmem_sub(self.as_ptr(), bytes) }
+    }
+
+    /// Takes the pending error, if there is one.
+    pub(crate) fn take_error(&self) -> Result {
+        // SAFETY: By the type invariant.
+        to_result(unsafe { bindings::strack_c_sk_take_error(self.as_ptr()) })
+    }
+
+    /// A writer is out of room: wake it when there is some.
+    pub(crate) fn want_room(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_nospace_set(self.as_ptr()) }
+    }
+
+    /// Wakes readers.
+    pub(crate) fn wake_read(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_wake_read(self.as_ptr()) }
+    }
+
+    /// Wakes writers that found no room.
+    pub(crate) fn wake_write(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_wake_write(self.as_ptr()) }
+    }
+
+    /// Wakes everybody.
+    pub(crate) fn wake_state(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_wake_state(self.as_ptr()) }
+    }
+
+    /// Leaves an error for the next system call and wakes everybody.
+    pub(crate) fn fail(&self, err: Error) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_fail(self.as_ptr(), -err.to_errno()) }
+    }
+
+    /// Sends SIGPIPE to the calling process.
+    pub(crate) fn sigpipe() {
+        // SAFETY: Process context.
+        unsafe { bindings::strack_c_sk_sigpipe() }
+    }
+
+    /// Takes the socket lock. May sleep.
+    pub(crate) fn lock(&self) -> SockLock<'_> {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_lock(self.as_ptr()) };
+        SockLock { sock: self }
+    }
+
+    /// Takes the lock of a socket that comes after its listener in lock order.
+    pub(crate) fn lock_nested(&self) -> SockLock<'_> {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_lock_nested(self.as_ptr()) };
+        SockLock { sock: self }
+    }
+}
+
+/// The socket lock of a [`Sock`], held.
+///
+/// Taken in process context only; the holder may sleep. It comes before every spin lock.
+pub(crate) struct SockLock<'a> {
+    sock: &'a Sock,
+}
+
+impl Deref for SockLock<'_> {
+    type Target = Sock;
+
+    fn deref(&self) -> &Sock {
+        self.sock
+    }
+}
+
+impl Drop for SockLock<'_> {
+    fn drop(&mut self) {
+        // SAFETY: By the type, the lock is held.
+        unsafe { bindings::strack_c_sk_release(self.sock.as_ptr()) }
+    }
+}
+
+impl SockLock<'_> {
+    /// Sleeps, without the lock, until `ready` (called with it) holds, `timeo` (jiffies) has run
+    /// out (`EAGAIN`) or a signal comes.
+    pub(crate) fn wait(
+        &mut self,
+        timeo: &mut c_long,
+        mut ready: &mut dyn FnMut() -> bool,
+    ) -> Result {
+        /// Calls the closure that `arg` points to.
+        ///
+        /// # Safety
+        ///
+        /// `arg` is the address of a `&mut dyn FnMut() -> bool` that nobody else uses.
+        unsafe extern "C" fn call(arg: *mut c_void) -> bool {
+            // SAFETY: The caller's promise.
+            let ready = unsafe { &mut *arg.cast::<&mut dyn FnMut() -> bool>() };
+            ready()
+        }
+        let arg = (&raw mut ready).cast::<c_void>();
+        // SAFETY: The lock is held, as the function wants, and `arg` outlives the call.
+        to_result(unsafe {
+            bindings::strack_c_sk_wait(self.sock.as_ptr(), timeo, Some(call), arg)
+        })
+    }
+
+    /// Gives an accepted socket its file.
+    pub(crate) fn graft(&self, newsock: NonNull<bindings::socket>) {
+        // SAFETY: `newsock` is fresh from accept4() and has no sock yet.
+        unsafe { bindings::strack_c_sk_graft(self.sock.as_ptr(), newsock.as_ptr()) }
+    }
+
+    /// Cuts the socket off from its file, for good.
+    pub(crate) fn orphan(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_orphan(self.sock.as_ptr()) }
+    }
+}
+
+/// Puts the family's part into a socket that has none.
+pub(crate) fn install(sock: &Sock, inner: KBox<Socket>) {
+    // SAFETY: By the invariant of `Sock`.
+    unsafe { bindings::strack_c_sk_set_inner(sock.as_ptr(), KBox::into_raw(inner).cast()) }
+}
+
+/// The family's part of a locked socket.
+pub(crate) fn inner<'a>(lock: &'a mut SockLock<'_>) -> &'a mut Socket {
+    // SAFETY: Every socket is given its part by `install` before anybody can lock it and keeps it
+    // until `sk_destruct`; the exclusive borrow of the lock makes this reference exclusive.
+    unsafe { &mut *bindings::strack_c_sk_inner(lock.sock.as_ptr()).cast::<Socket>() }
+}
+
+/// `sk_destruct`: frees the family's part of a socket on its way to be freed itself. Any context.
+///
+/// # Safety
+///
+/// Called by the kernel for a socket of this family that nobody has a reference to any more.
+#[no_mangle]
+unsafe extern "C" fn strack_sock_fini(sk: *mut bindings::sock) {
+    // SAFETY: A valid socket still.
+    let inner = unsafe { bindings::strack_c_sk_inner(sk) };
+    if !inner.is_null() {
+        // SAFETY: From `install`, and this is the last use of it.
+        drop(unsafe { KBox::from_raw(inner.cast::<Socket>()) });
+    }
+}
+
+/// Calls `f` with a socket whose lock the kernel has taken on our behalf.
+///
+/// # Safety
+///
+/// `sk` is a socket of this family that has been given its part, and the socket lock is held by the
+/// caller.
+pub(crate) unsafe fn with_inner(sk: *mut bindings::sock, f: impl FnOnce(&Sock, &mut Socket)) {
+    // SAFETY: By the caller's promise.
+    let sock = unsafe { Sock::from_raw(sk) };
+    // The lock is the caller's to release.
+    let mut lock = core::mem::ManuallyDrop::new(SockLock { sock });
+    f(sock, inner(&mut lock));
+}
