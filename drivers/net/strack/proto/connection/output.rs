@@ -75,7 +75,8 @@ impl Connection {
         if self.acks.is_due() {
             return Some(self.ack_packet(now));
         }
-        if self.state == State::TimeWait {
+        // A server's data could overtake its ACCEPT, and would be dropped.
+        if self.state == State::TimeWait || self.handshake != Handshake::Done {
             return None;
         }
         if let Some(probe) = self.probe_due.take() {

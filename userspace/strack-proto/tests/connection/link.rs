@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What happens to packets on their way.
+//!
+//! Each direction has the sender's access link and, behind it, parallel links among
+//! which the entropy value chooses. Each link has a delay and may have a rate, with
+//! a queue in front of it that marks and drops.
+
+use crate::rng::{
+    mix,
+    Rng, //
+};
+use strack_proto::{
+    Ns,
+    SEC, //
+};
+
+/// Bytes of UDP, IP and Ethernet around each packet.
+const OVERHEAD: u64 = 8 + 40 + 14;
+
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub delay: Ns,
+    /// Largest random delay on top; packets overtake each other on this link.
+    pub jitter: Ns,
+    /// Bytes per second; 0 is infinitely fast.
+    pub rate: u64,
+    /// Bytes that can wait.
+    pub queue: u64,
+    /// Marks from here, with a probability that rises to `mark_ppm` at `mark_all`,
+    /// and certainly from there on.
+    pub mark_from: u64,
+    pub mark_all: u64,
+    pub mark_ppm: u64,
+    /// Random loss and duplication.
+    pub loss_ppm: u64,
+    pub dup_ppm: u64,
+    /// Takes packets and gives nothing back during this time.
+    pub hole: Option<(Ns, Ns)>,
+    /// When the link has sent what waits for it.
+    pub free_at: Ns,
+    /// Most bytes that ever waited.
+    pub high_water: u64,
+    pub dropped: u64,
+    pub carried: u64,
+}
+
+impl Link {
+    pub fn new(delay: Ns) -> Self {
+        Self {
+            delay,
+            jitter: 0,
+            rate: 0,
+            queue: u64::MAX,
+            mark_from: u64::MAX,
+            mark_all: u64::MAX,
+            mark_ppm: 0,
+            loss_ppm: 0,
+            dup_ppm: 0,
+            hole: None,
+            free_at: 0,
+            high_water: 0,
+            dropped: 0,
+            carried: 0,
+        }
+    }
+
+    /// Takes a packet of `len` bytes. Returns when copies of it come out at the
+    /// other end, and whether they are marked.
+    pub fn carry(&mut self, now: Ns, len: usize, rng: &mut Rng) -> (Vec<Ns>, bool) {
+        let size = len as u64 + OVERHEAD;
+        let dead = self.hole.is_some_and(|(from, to)| (from..to).contains(&now));
+        if dead || rng.chance(self.loss_ppm) {
+            self.dropped += 1;
+            return (Vec::new(), false);
+        }
+        let mut marked = false;
+        let mut out = now;
+        if self.rate > 0 {
+            let start = self.free_at.max(now);
+            let waiting = (start - now).saturating_mul(self.rate) / SEC;
+            if waiting + size > self.queue {
+                self.dropped += 1;
+                return (Vec::new(), false);
+            }
+            self.high_water = self.high_water.max(waiting + size);
+            marked = self.marks(waiting, rng);
+            out = start + size * SEC / self.rate;
+            self.free_at = out;
+        }
+        self.carried += size;
+        let copies = 1 + usize::from(rng.chance(self.dup_ppm));
+        let arrivals = (0..copies).map(|_| {
+            let jitter = if self.jitter > 0 {
+                rng.below(self.jitter)
+            } else {
+                0
+            };
+            out + self.delay + jitter
+        });
+        (arrivals.collect(), marked)
+    }
+
+    fn marks(&self, waiting: u64, rng: &mut Rng) -> bool {
+        if waiting < self.mark_from {
+            return false;
+        }
+        if waiting >= self.mark_all {
+            return true;
+        }
+        let span = self.mark_all - self.mark_from;
+        rng.chance(self.mark_ppm * (waiting - self.mark_from) / span)
+    }
+}
+
+/// One direction of the network.
+pub struct Direction {
+    pub access: Link,
+    pub paths: Vec<Link>,
+    /// Entropy values are hashed to paths with this seed; without, they take paths
+    /// in turn.
+    pub hash: Option<u64>,
+}
+
+impl Direction {
+    pub fn new(paths: Vec<Link>) -> Self {
+        Self {
+            access: Link::new(0),
+            paths,
+            hash: None,
+        }
+    }
+
+    pub fn path(&self, entropy: u16) -> usize {
+        let value = match self.hash {
+            Some(seed) => mix(seed ^ mix(u64::from(entropy))),
+            None => u64::from(entropy),
+        };
+        (value % self.paths.len() as u64) as usize
+    }
+}

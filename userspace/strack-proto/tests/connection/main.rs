@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of whole connections: two ends and the network between them, in virtual
+//! time and from a seed, so that a failure is the same failure the next time.
+//!
+//! `network` moves packets, `link` is what happens to them on the way, `endpoint`
+//! is one end with the application on top. The rest are tests.
+
+mod closing;
+mod endpoint;
+mod fabric;
+mod flow;
+mod handshake;
+mod hostile;
+mod link;
+mod network;
+mod property;
+mod recovery;
+mod rng;
+mod transfer;
