@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The figures of `make demo`: one file, one connection, four spines.
+
+use crate::raw::Raw;
+use crate::raw::Transfer;
+use crate::recovery::Recovery;
+use crate::report::Better;
+use crate::report::Report;
+use crate::table;
+use anyhow::bail;
+use anyhow::Context;
+use anyhow::Result;
+use std::fmt::Write;
+
+/// Runs without a fault, in the order of the table.
+pub(crate) const CLEAN: [&str; 3] = ["tcp", "strack-1", "strack-128"];
+/// The run in which a spine dies.
+pub(crate) const CUT: &str = "strack-cut";
+/// The same for TCP.
+pub(crate) const CUT_TCP: &str = "tcp-cut";
+
+/// Part of the fabric that 128 paths have to fill.
+const CAPACITY_TARGET: f64 = 0.7;
+/// Part of the goodput before a cut that has to be left after it.
+const AFTER_CUT_TARGET: f64 = 0.5;
+/// Retransmission timeouts that recovery may take.
+const RECOVERY_TARGET: f64 = 20.0;
+
+/// Everything that the guest reported, found complete.
+pub(crate) struct Demo<'a> {
+    raw: &'a Raw,
+    capacity: f64,
+    recovery: Recovery,
+    recovery_tcp: Recovery,
+}
+
+impl Demo<'_> {
+    /// Check that nothing is missing.
+    pub(crate) fn new(raw: &Raw) -> Result<Demo<'_>> {
+        for run in CLEAN {
+            raw.transfer(run)?;
+        }
+        let recovery = |run| {
+            let figures = Recovery::of(raw.transfer(run)?);
+            figures.with_context(|| format!("no spine was cut in the run '{run}'"))
+        };
+        Ok(Demo {
+            raw,
+            capacity: raw.setup.spines as f64 * rate_mbits(&raw.setup.rate)?,
+            recovery: recovery(CUT)?,
+            recovery_tcp: recovery(CUT_TCP)?,
+        })
+    }
+
+    /// What the four spine links carry together, headers included, in Mb/s.
+    pub(crate) fn capacity(&self) -> f64 {
+        self.capacity
+    }
+
+    /// A run by its name.
+    pub(crate) fn run(&self, name: &str) -> Option<&Transfer> {
+        self.raw.transfer(name).ok()
+    }
+
+    /// The figures with names and targets.
+    pub(crate) fn report(&self) -> Report {
+        let mut report = Report::new(&self.raw.setup);
+        let intact = CLEAN.iter().all(|run| self.raw.intact(run));
+        report.at_least("hash/equal", f64::from(u8::from(intact)), "bool", 1.0);
+        report.add("capacity/spines", self.capacity, "Mb/s", Better::Higher);
+        for run in self.clean() {
+            let name = format!("goodput/{}", run.run);
+            if run.run == "strack-128" {
+                let target = self.capacity * CAPACITY_TARGET;
+                report.at_least(&name, run.goodput(), "Mb/s", target);
+            } else {
+                report.add(&name, run.goodput(), "Mb/s", Better::Higher);
+            }
+        }
+        for run in self.clean() {
+            for (k, spine) in run.spines.iter().enumerate() {
+                let name = format!("bytes/{}/spine-{}", run.run, k + 1);
+                report.add(&name, spine.data as f64, "B", Better::Higher);
+            }
+        }
+        self.report_cut(&mut report);
+        self.report_retransmissions(&mut report);
+        report
+    }
+
+    fn report_cut(&self, report: &mut Report) {
+        let cut = &self.recovery;
+        let target = cut.before * AFTER_CUT_TARGET;
+        report.add("cut/goodput-before", cut.before, "Mb/s", Better::Higher);
+        report.at_least("cut/goodput-after", cut.after, "Mb/s", target);
+        report.at_most("cut/recovery", cut.in_rto(), "RTO", RECOVERY_TARGET);
+        report.add("cut/rto", cut.rto_ns / 1e6, "ms", Better::Lower);
+        let gap = cut.longest_gap_ns as f64 / 1e6;
+        report.add("cut/longest-gap", gap, "ms", Better::Lower);
+        let intact = f64::from(u8::from(self.raw.intact(CUT)));
+        report.at_least("cut/hash-equal", intact, "bool", 1.0);
+        let tcp = self.recovery_tcp.after;
+        report.add("cut/goodput-after-tcp", tcp, "Mb/s", Better::Higher);
+    }
+
+    fn report_retransmissions(&self, report: &mut Report) {
+        for run in self.clean() {
+            let count = run.sender.retransmits as f64;
+            if run.run == "strack-128" {
+                report.at_most("retransmissions/loss-free", count, "packets", 0.0);
+            } else {
+                let name = format!("retransmissions/{}", run.run);
+                report.add(&name, count, "packets", Better::Lower);
+            }
+        }
+    }
+
+    fn clean(&self) -> impl Iterator<Item = &Transfer> {
+        CLEAN.iter().filter_map(|name| self.run(name))
+    }
+
+    /// All of it for people.
+    pub(crate) fn tables(&self, report: &Report) -> String {
+        let mut text = String::from("\n");
+        if self.raw.setup.stand_in {
+            text.push_str("TCP stands in for AF_STRACK: the rows 'strack' mean nothing.\n\n");
+        }
+        self.write_hashes(&mut text);
+        text.push_str(&self.runs_table());
+        self.write_cut(&mut text);
+        text.push_str(&table::targets(report));
+        text
+    }
+
+    fn write_hashes(&self, text: &mut String) {
+        for run in &self.raw.transfers {
+            let Some(hash) = self.raw.hash(&run.run) else {
+                continue;
+            };
+            let verdict = if self.raw.intact(&run.run) {
+                "equal"
+            } else if run.complete {
+                "DIFFERENT"
+            } else {
+                "incomplete"
+            };
+            let _ = writeln!(text, "SHA-256 {:10}  sent {}", run.run, hash.sent);
+            let _ = writeln!(text, "{:14} received {}  {verdict}", "", hash.received);
+        }
+        text.push('\n');
+    }
+
+    fn runs_table(&self) -> String {
+        let mut head = vec!["run".to_string(), "Mb/s".into(), "of capacity".into()];
+        head.extend((1..=self.raw.setup.spines).map(|k| format!("spine {k}, MiB")));
+        head.extend(["resent", "marked", "dropped"].map(String::from));
+        let rows = self.raw.transfers.iter().map(|run| {
+            let share = 100.0 * run.goodput() / self.capacity;
+            let mut row = vec![run.run.clone()];
+            if run.complete {
+                row.extend([format!("{:.1}", run.goodput()), format!("{share:.0} %")]);
+            } else {
+                row.extend(["stuck".to_string(), String::new()]);
+            }
+            row.extend(
+                run.spines
+                    .iter()
+                    .map(|s| format!("{:.2}", s.data as f64 / 1048576.0)),
+            );
+            row.push(run.sender.retransmits.to_string());
+            let queues = self.raw.queues(&run.run);
+            row.push(queues.map_or(String::new(), |q| q.marked().to_string()));
+            row.push(queues.map_or(String::new(), |q| q.dropped().to_string()));
+            row
+        });
+        table::plain(head, rows)
+    }
+
+    fn write_cut(&self, text: &mut String) {
+        let (Some(run), cut) = (self.run(CUT), &self.recovery) else {
+            return;
+        };
+        let Some(at) = &run.cut else {
+            return;
+        };
+        let ms = |ns: f64| ns / 1e6;
+        let _ = writeln!(
+            text,
+            "\nSpine {} cut {:.1} ms after the start, routes unchanged: {:.1} Mb/s before, {:.1} Mb/s from then to the end.",
+            at.spine,
+            ms(at.at_ns as f64),
+            cut.before,
+            cut.after,
+        );
+        let back = if run.complete {
+            "back above half for good after"
+        } else {
+            "not back above half within"
+        };
+        let _ = writeln!(
+            text,
+            "RTO in force {:.2} ms; goodput (windows of {:.1} ms) {back} {:.1} ms = {:.1} RTO; longest silence {:.1} ms.",
+            ms(cut.rto_ns),
+            ms(cut.window_ns as f64),
+            ms(cut.recovery_ns),
+            cut.in_rto(),
+            ms(cut.longest_gap_ns as f64),
+        );
+        let _ = writeln!(
+            text,
+            "Sender at the end: {} packets sent again, {} timeouts, {} needless, {} paths withdrawn.",
+            run.sender.retransmits, run.sender.timeouts, run.sender.spurious, run.sender.paths_bad,
+        );
+        let _ = writeln!(
+            text,
+            "TCP, its spine cut likewise: {:.1} Mb/s before, {:.1} Mb/s in the {:.1} s that followed.\n",
+            self.recovery_tcp.before,
+            self.recovery_tcp.after,
+            self.recovery_tcp.recovery_ns / 1e9,
+        );
+    }
+}
+
+/// Mb/s of a rate in tc's notation.
+fn rate_mbits(text: &str) -> Result<f64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let value: f64 = digits.parse().with_context(|| format!("rate '{text}'"))?;
+    Ok(match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "kbit" => value / 1e3,
+        "mbit" => value,
+        "gbit" => value * 1e3,
+        unit => bail!("rate '{text}': unit '{unit}'"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate_mbits;
+
+    #[test]
+    fn rates_of_tc() {
+        assert_eq!(rate_mbits("100mbit").unwrap(), 100.0);
+        assert_eq!(rate_mbits("2.5Gbit").unwrap(), 2500.0);
+        assert!(rate_mbits("100").is_err());
+        assert!(rate_mbits("mbit").is_err());
+    }
+}

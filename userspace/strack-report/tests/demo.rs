@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The program as `make demo` calls it, on a made-up file of the guest.
+
+use serde_json::json;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+const SETUP: &str = r#"{"kind":"setup","command":"make demo","kernel":"7.3.4","seed":1,"spines":4,"rate":"100mbit","mtu":4200}"#;
+
+/// A run at so many bytes per millisecond, over these spines; `stuck`: never completed.
+fn transfer(run: &str, rate: u64, spines: [u64; 4], cut: bool, stuck: bool) -> String {
+    let steps = 4_000_000 / rate * 10;
+    let arrivals: Vec<_> = (0..if stuck { steps / 2 } else { steps })
+        .map(|bin| (bin, rate / 10))
+        .collect();
+    let mut line = json!({
+        "kind": "transfer", "run": run, "family": "strack", "paths": 128,
+        "bytes": 4_000_000, "received": 4_000_000, "complete": !stuck, "equal": true,
+        "elapsed_ns": 4_000_000 / rate * 1_000_000, "idle_ms": 10, "limit_ms": 2000,
+        "sender": {"rto_ns": 5_000_000, "srtt_ns": 900_000, "retransmits": 0, "mss": 4136},
+        "spines": spines.map(|data| json!({"data": data, "back": 0})),
+        "bin_ns": 100_000, "arrivals": arrivals,
+    });
+    if cut {
+        line["cut"] = json!({
+            "spine": 2, "at_ns": 2_000_000 / rate * 1_000_000, "bytes": 2_000_000,
+            "sender": {"rto_ns": 5_000_000, "srtt_ns": 900_000, "retransmits": 0},
+        });
+    }
+    format!(
+        "{line}\n{}\n",
+        json!({"kind": "hash", "run": run, "sent": "ab", "received": "ab"})
+    )
+}
+
+fn guest(strack_128: u64) -> String {
+    let mut text = format!("{SETUP}\n");
+    text += &transfer("tcp", 12_500, [4_100_000, 0, 0, 0], false, false);
+    text += &transfer("strack-1", 12_500, [0, 0, 4_100_000, 0], false, false);
+    text += &transfer("strack-128", strack_128, [1_025_000; 4], false, false);
+    text += &transfer("strack-cut", strack_128, [1_025_000; 4], true, false);
+    text += &transfer("tcp-cut", 12_500, [0, 0, 0, 2_100_000], true, true);
+    text
+}
+
+struct Result {
+    success: bool,
+    out: String,
+    json: Value,
+    svg: String,
+}
+
+fn run(name: &str, text: &str) -> Result {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&dir).unwrap();
+    let raw = dir.join("demo.jsonl");
+    fs::write(&raw, text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_strack-report"))
+        .args(["demo", "--out"])
+        .args([&dir, &raw])
+        .output()
+        .unwrap();
+    Result {
+        success: output.status.success(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        json: serde_json::from_slice(&fs::read(dir.join("demo.json")).unwrap()).unwrap(),
+        svg: fs::read_to_string(dir.join("demo.svg")).unwrap(),
+    }
+}
+
+fn row<'a>(json: &'a Value, name: &str) -> &'a Value {
+    let rows = json["rows"].as_array().unwrap();
+    rows.iter()
+        .find(|row| row["name"] == name)
+        .unwrap_or_else(|| panic!("no row {name}"))
+}
+
+#[test]
+fn a_good_run_meets_its_targets() {
+    let result = run("good", &guest(40_000));
+    assert!(result.success, "{}", result.out);
+    assert_eq!(result.json["command"], "make demo");
+    assert_eq!(result.json["clock"], "virtual");
+    assert_eq!(row(&result.json, "capacity/spines")["value"], 400.0);
+    assert_eq!(row(&result.json, "goodput/tcp")["value"], 100.0);
+    assert_eq!(row(&result.json, "goodput/strack-128")["target"], 280.0);
+    assert_eq!(row(&result.json, "bytes/tcp/spine-1")["value"], 4_100_000.0);
+    assert_eq!(
+        row(&result.json, "bytes/strack-128/spine-4")["value"],
+        1_025_000.0
+    );
+    assert_eq!(row(&result.json, "hash/equal")["value"], 1.0);
+    assert_eq!(row(&result.json, "cut/goodput-before")["value"], 320.0);
+    assert_eq!(row(&result.json, "cut/recovery")["value"], 0.0);
+    assert_eq!(row(&result.json, "cut/goodput-after-tcp")["value"], 0.0);
+    assert_eq!(row(&result.json, "retransmissions/loss-free")["pass"], true);
+    assert!(result.svg.starts_with("<svg"));
+    assert!(result.svg.contains("spine 2 cut"));
+}
+
+#[test]
+fn a_slow_run_is_reported_and_fails() {
+    let result = run("slow", &guest(25_000));
+    assert!(!result.success);
+    assert_eq!(row(&result.json, "goodput/strack-128")["value"], 200.0);
+    assert_eq!(row(&result.json, "goodput/strack-128")["pass"], false);
+    assert!(
+        result.out.contains("Missed: goodput/strack-128\n"),
+        "{}",
+        result.out
+    );
+}
+
+#[test]
+fn a_changed_byte_is_seen() {
+    let text = guest(40_000).replacen(r#""received":"ab""#, r#""received":"cd""#, 2);
+    let result = run("changed", &text);
+    assert!(!result.success);
+    assert_eq!(row(&result.json, "hash/equal")["value"], 0.0);
+    assert!(result.out.contains("DIFFERENT"), "{}", result.out);
+}
