@@ -79,13 +79,13 @@ void report(const struct transfer *x, bool complete)
 
 	if (!out)
 		die(opt.json);
-	fprintf(out, "{\"run\":\"%s\",\"family\":\"%s\",\"paths\":%d,\"bytes\":%zu"
+	fprintf(out, "{\"kind\":\"transfer\",\"run\":\"%s\",\"family\":\"%s\",\"paths\":%d,\"bytes\":%zu"
 		",\"received\":%" PRIu64 ",\"complete\":%s,\"equal\":%s,\"elapsed_ns\":%" PRIu64
-		",\"idle_ms\":%" PRId64,
+		",\"idle_ms\":%" PRId64 ",\"limit_ms\":%u",
 		opt.run, opt.strack ? "strack" : "tcp", opt.strack ? opt.paths : 1, opt.bytes, x->got,
 		complete ? "true" : "false",
 		memcmp(x->payload, x->received, x->got) ? "false" : "true", x->end_ns,
-		x->idle_ms);
+		x->idle_ms, opt.limit_ms);
 	if (x->error)
 		fprintf(out, ",\"error\":\"%s\"", strerrorname_np(x->error));
 	if (x->receiver >= 0) {

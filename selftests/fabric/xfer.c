@@ -226,7 +226,7 @@ static ssize_t read_some(struct transfer *x, char *to, size_t size)
 		n = read(x->receiver, to, size);
 	} while (n < 0 && errno == EINTR && !late(x));
 	if (n < 0)
-		x->error = errno;
+		x->error = late(x) ? ETIME : errno;
 	return n;
 }
 
