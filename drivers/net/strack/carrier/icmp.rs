@@ -8,7 +8,6 @@
 //! it only if the quotation shows what a stranger cannot know.
 
 use crate::{
-    carrier::Addr,
     engine::{
         self,
         NetNs, //
@@ -30,7 +29,7 @@ use kernel::sync::{
 pub(crate) enum IcmpKind {
     /// A packet did not fit. Looking the route up again shows the new MTU.
     FragNeeded {
-        /// What would have fitted, bytes of IP packet, as the router says.
+        /// What would have fitted, bytes of IP packet, as the router says; zero if it does not.
         mtu: u32,
     },
     /// The peer, or its port, cannot be reached.
@@ -45,16 +44,10 @@ pub(crate) enum IcmpKind {
 /// An ICMP error.
 #[derive(Clone, Copy)]
 pub(crate) struct IcmpMeta {
-    /// Where our packet was sent to.
-    pub(crate) peer: Addr,
-    /// Where it was sent from.
-    pub(crate) local: Addr,
     /// What is wrong.
     pub(crate) kind: IcmpKind,
     /// First bytes of our packet's STrack header, zero-padded.
     pub(crate) header: [u8; 32],
-    /// How many of those bytes the error quoted.
-    pub(crate) header_len: u8,
 }
 
 /// An ICMP error has come in for a packet to our port.
@@ -75,7 +68,7 @@ unsafe extern "C" fn strack_udp_icmp(sk: *mut bindings::sock, icmp: *const udp::
     // SAFETY: By the safety requirements.
     let icmp = unsafe { &*icmp };
 
-    let kind = if icmp.mtu > 0 {
+    let kind = if icmp.too_big {
         ns.counters.event(Event::IcmpFragNeeded);
         IcmpKind::FragNeeded { mtu: icmp.mtu }
     } else {
@@ -86,11 +79,8 @@ unsafe extern "C" fn strack_udp_icmp(sk: *mut bindings::sock, icmp: *const udp::
         }
     };
     let meta = IcmpMeta {
-        peer: Addr::new(icmp.peer),
-        local: Addr::new(icmp.local),
         kind,
         header: icmp.header,
-        header_len: icmp.header_len,
     };
     engine::input::icmp(&ns, &meta);
 }

@@ -102,24 +102,14 @@ impl Route {
         self.dst.mtu()
     }
 
-    /// Largest IP packet that the first link takes, bytes.
-    pub(crate) fn dev_mtu(&self) -> u32 {
-        self.dst.dev_mtu()
-    }
-
     /// Largest payload of a data packet that the path takes, bytes.
     pub(crate) fn max_payload(&self) -> u16 {
         let headers = self.ip_header() + UDP_HEADER + DATA_HEADER as u32;
         u16::try_from(self.mtu().saturating_sub(headers)).unwrap_or(u16::MAX)
     }
 
-    /// Most bytes that a train may have, UDP and IP headers not counted.
-    pub(crate) fn max_train(&self) -> u32 {
-        u32::from(u16::MAX) - UDP_HEADER - self.ip_header()
-    }
-
     /// Bytes of the IP header.
-    pub(crate) fn ip_header(&self) -> u32 {
+    fn ip_header(&self) -> u32 {
         if self.daddr.is_v4() {
             IPV4_HEADER
         } else {

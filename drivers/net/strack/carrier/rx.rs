@@ -105,18 +105,18 @@ fn deliver(ns: &Arc<NetNs>, mut skb: Skb) {
     let headers = match udp::describe(&mut skb) {
         Ok(headers) => headers,
         Err(error) => {
-            ns.counters.event(if error == ENOMSG {
-                Event::RxNoChecksum
-            } else {
+            ns.counters.event(if error == EBADMSG {
                 Event::RxChecksum
+            } else if error == ENOMSG {
+                Event::RxNoChecksum
+            } else if error == EADDRNOTAVAIL {
+                Event::RxNotHost
+            } else {
+                Event::RxShort
             });
             return;
         }
     };
-    if headers.total == 0 {
-        ns.counters.event(Event::RxShort);
-        return;
-    }
     let meta = RxMeta {
         src: Addr::new(headers.src),
         dst: Addr::new(headers.dst),

@@ -63,6 +63,8 @@ events! {
     RxChecksum,
     /// Datagrams without UDP checksum.
     RxNoChecksum,
+    /// Datagrams sent to more hosts than this one.
+    RxNotHost,
     /// Datagrams with nothing in them, or less than they claimed.
     RxShort,
 

@@ -62,11 +62,6 @@ void strack_c_page_put(struct page *page)
 	put_page(page);
 }
 
-int strack_c_page_refs(const struct page *page)
-{
-	return page_ref_count(page);
-}
-
 bool strack_c_copy_from_iter(void *dst, size_t len, struct iov_iter *from)
 {
 	return copy_from_iter_full(dst, len, from);
@@ -91,11 +86,6 @@ struct sk_buff *strack_c_skb_get(struct sk_buff *skb)
 unsigned int strack_c_skb_packets(const struct sk_buff *skb)
 {
 	return skb_shinfo(skb)->gso_segs ?: 1;
-}
-
-bool strack_c_skb_shared(const struct sk_buff *skb)
-{
-	return skb_shared(skb);
 }
 
 void strack_c_skb_free(struct sk_buff *skb)
@@ -149,11 +139,6 @@ void strack_c_skb_set_owner_w(struct sk_buff *skb, struct sock *sk)
 {
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb_set_owner_w(skb, sk);
-}
-
-void strack_c_skb_set_owner_r(struct sk_buff *skb, struct sock *sk)
-{
-	skb_set_owner_r(skb, sk);
 }
 
 /* --- counters ------------------------------------------------------------ */

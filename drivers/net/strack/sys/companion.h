@@ -23,14 +23,12 @@ unsigned int strack_c_page_order(const struct page *page);
 void *strack_c_page_address(const struct page *page);
 void strack_c_page_get(struct page *page);
 void strack_c_page_put(struct page *page);
-int strack_c_page_refs(const struct page *page);
 bool strack_c_copy_from_iter(void *dst, size_t len, struct iov_iter *from);
 
 /* packets */
 struct sk_buff *strack_c_skb_alloc(unsigned int linear, unsigned int headroom, gfp_t gfp);
 struct sk_buff *strack_c_skb_get(struct sk_buff *skb);
 unsigned int strack_c_skb_packets(const struct sk_buff *skb);
-bool strack_c_skb_shared(const struct sk_buff *skb);
 void strack_c_skb_free(struct sk_buff *skb);
 int strack_c_skb_push_linear(struct sk_buff *skb, const void *data, unsigned int len);
 int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
@@ -38,7 +36,6 @@ int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int o
 int strack_c_skb_copy_to_iter(const struct sk_buff *skb, int off, struct iov_iter *to, int len);
 void strack_c_skb_set_gso(struct sk_buff *skb, u16 size, u16 segs);
 void strack_c_skb_set_owner_w(struct sk_buff *skb, struct sock *sk);
-void strack_c_skb_set_owner_r(struct sk_buff *skb, struct sock *sk);
 
 /* counters: @slots 64-bit values for each CPU */
 u64 __percpu *strack_c_counters_alloc(size_t slots);

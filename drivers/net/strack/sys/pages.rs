@@ -65,17 +65,6 @@ impl PageBuf {
         unsafe { bindings::strack_c_page_address(self.as_page()) }.cast()
     }
 
-    /// Whether there is no other handle, and no packet that refers to it: then nobody looks at it.
-    pub(crate) fn is_unique(&self) -> bool {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_page_refs(self.as_page()) == 1 }
-    }
-
-    /// Whether both are handles to the same memory.
-    pub(crate) fn is_same(&self, other: &PageBuf) -> bool {
-        self.page == other.page
-    }
-
     /// Checks that a range lies within.
     pub(crate) fn check(&self, off: usize, len: usize) -> Result {
         match off.checked_add(len) {

@@ -94,12 +94,6 @@ impl Skb {
         Skb(NonNull::new(skb).unwrap_or(self.0))
     }
 
-    /// Whether there are other handles to the packet.
-    pub(crate) fn is_shared(&self) -> bool {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_skb_shared(self.as_ptr()) }
-    }
-
     /// Copies bytes from offset `off` out; all of `to` is filled.
     pub(crate) fn copy_bits(&self, off: u32, to: &mut [u8]) -> Result {
         let off = i32::try_from(off)?;
@@ -156,13 +150,6 @@ impl Skb {
     pub(crate) fn set_owner_w(&mut self, sock: &Sock) {
         // SAFETY: By the type invariants. The charge keeps the socket alive.
         unsafe { bindings::strack_c_skb_set_owner_w(self.as_ptr(), sock.as_ptr()) }
-    }
-
-    /// Charges the packet to the receive buffer of `sock` until it is freed, which must be before the
-    /// socket is. For packets that are not shared.
-    pub(crate) fn set_owner_r(&mut self, sock: &Sock) {
-        // SAFETY: By the type invariants.
-        unsafe { bindings::strack_c_skb_set_owner_r(self.as_ptr(), sock.as_ptr()) }
     }
 
     /// Lets go of a packet that has served its purpose; dropping it says that it was lost.

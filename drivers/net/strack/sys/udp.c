@@ -68,12 +68,10 @@ static void strack_udp_err_rcv(struct sock *sk, struct sk_buff *skb, int err, __
 	int off = payload - skb->data;
 
 	if (sk->sk_family == AF_INET) {
-		const struct iphdr *iph = (const struct iphdr *)skb->data;
 		const struct icmphdr *ih = icmp_hdr(skb);
 
-		addr_set_v4(icmp.local, iph->saddr);
-		addr_set_v4(icmp.peer, iph->daddr);
-		if (ih->type == ICMP_DEST_UNREACH && ih->code == ICMP_FRAG_NEEDED)
+		icmp.too_big = ih->type == ICMP_DEST_UNREACH && ih->code == ICMP_FRAG_NEEDED;
+		if (icmp.too_big)
 			icmp.mtu = info;
 		else if (ih->type == ICMP_DEST_UNREACH && ih->code <= NR_ICMP_UNREACH)
 			icmp.hard = icmp_err_convert[ih->code].fatal;
@@ -81,23 +79,19 @@ static void strack_udp_err_rcv(struct sock *sk, struct sk_buff *skb, int err, __
 			icmp.hard = ih->type == ICMP_PARAMETERPROB;
 #if IS_ENABLED(CONFIG_IPV6)
 	} else {
-		const struct ipv6hdr *ip6h = (const struct ipv6hdr *)skb->data;
 		const struct icmp6hdr *ih = icmp6_hdr(skb);
 
-		addr_set_v6(icmp.local, &ip6h->saddr);
-		addr_set_v6(icmp.peer, &ip6h->daddr);
-		if (ih->icmp6_type == ICMPV6_PKT_TOOBIG)
+		icmp.too_big = ih->icmp6_type == ICMPV6_PKT_TOOBIG;
+		if (icmp.too_big)
 			icmp.mtu = info;
 		else
 			icmp.hard = icmpv6_err_convert(ih->icmp6_type, ih->icmp6_code, &icmp.err);
 #endif
 	}
 
-	if (off > 0 && off < skb->len) {
-		icmp.header_len = min_t(unsigned int, sizeof(icmp.header), skb->len - off);
-		if (skb_copy_bits(skb, off, icmp.header, icmp.header_len))
-			icmp.header_len = 0;
-	}
+	if (off > 0 && off < skb->len)
+		skb_copy_bits(skb, off, icmp.header,
+			      min_t(unsigned int, sizeof(icmp.header), skb->len - off));
 	strack_udp_icmp(sk, &icmp);
 }
 
@@ -152,6 +146,8 @@ void strack_c_udp_attach(struct socket *sock, void *owner, int rcvbuf)
 	/* follows the size of the buffer, see udp_lib_setsockopt() */
 	WRITE_ONCE(udp_sk(sk)->forward_threshold, rcvbuf >> 2);
 
+	/* be told of a smaller MTU even where the namespace does without discovery */
+	WRITE_ONCE(inet_sk(sk)->pmtudisc, IP_PMTUDISC_DO);
 	WRITE_ONCE(udp_sk(sk)->encap_err_lookup, strack_udp_err_lookup);
 	WRITE_ONCE(udp_sk(sk)->encap_err_rcv, strack_udp_err_rcv);
 	udp_allow_gso(sk);
@@ -201,14 +197,23 @@ struct sk_buff *strack_c_udp_recv(struct sock *sk)
 	return skb;
 }
 
+/* The least that a datagram of ours is made of: what all headers begin with. */
+#define STRACK_MIN_SEGMENT	16
+
 /*
  * Reads the headers in front of the payload. -EBADMSG: the checksum is wrong;
- * -ENOMSG: there is none, and we always send one.
+ * -ENOMSG: there is none, and we always send one; -EADDRNOTAVAIL: sent to more
+ * than this host; -EPROTO: nothing in it, or taken apart into nothing.
  */
 int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx)
 {
-	u16 size = skb_shinfo(skb)->gso_size;
+	bool train = skb_is_gso(skb);
 
+	if (skb->pkt_type != PACKET_HOST)
+		return -EADDRNOTAVAIL;
+	/* a guest may have said how to take it apart: bound the work */
+	if (!skb->len || (train && skb_shinfo(skb)->gso_size < STRACK_MIN_SEGMENT))
+		return -EPROTO;
 	/* with a partial checksum the field holds part of one, 0 by chance */
 	if (!udp_hdr(skb)->check && skb->ip_summed != CHECKSUM_PARTIAL)
 		return -ENOMSG;
@@ -232,7 +237,7 @@ int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx)
 	}
 	rx->src_port = ntohs(udp_hdr(skb)->source);
 	rx->total = skb->len;
-	rx->seg_len = skb_is_gso(skb) && size ? min_t(u32, size, skb->len) : skb->len;
+	rx->seg_len = train ? min_t(u32, skb_shinfo(skb)->gso_size, skb->len) : skb->len;
 	return 0;
 }
 
@@ -313,16 +318,6 @@ bool strack_c_route_valid(struct dst_entry *dst, u32 cookie)
 u32 strack_c_route_mtu(const struct dst_entry *dst)
 {
 	return dst_mtu(dst);
-}
-
-u32 strack_c_route_dev_mtu(const struct dst_entry *dst)
-{
-	u32 mtu;
-
-	rcu_read_lock();
-	mtu = READ_ONCE(dst_dev_rcu(dst)->mtu);
-	rcu_read_unlock();
-	return mtu;
 }
 
 void strack_c_route_hold(struct dst_entry *dst)

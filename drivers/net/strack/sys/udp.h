@@ -36,22 +36,18 @@ struct strack_udp_rx {
 
 /**
  * struct strack_udp_icmp - an ICMP error about a datagram of ours
- * @local: the source address of that datagram, IPv4 as v4-mapped
- * @peer: its destination
- * @mtu: of the link that it did not fit in, 0 for any other error
+ * @too_big: it did not fit
+ * @mtu: what would have, 0 if the router did not say
  * @err: errno, positive
  * @hard: waiting does not help
  * @header: first bytes of the datagram's payload, zero-padded
- * @header_len: how many of them the error carried
  */
 struct strack_udp_icmp {
-	u8 local[16];
-	u8 peer[16];
+	bool too_big;
 	u32 mtu;
 	int err;
 	bool hard;
 	u8 header[32];
-	u8 header_len;
 };
 
 /**
@@ -117,7 +113,6 @@ int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx);
 struct dst_entry *strack_c_route(struct net *net, struct strack_udp_flow *flow, u32 *cookie);
 bool strack_c_route_valid(struct dst_entry *dst, u32 cookie);
 u32 strack_c_route_mtu(const struct dst_entry *dst);
-u32 strack_c_route_dev_mtu(const struct dst_entry *dst);
 void strack_c_route_hold(struct dst_entry *dst);
 u32 strack_c_net_uid(const struct net *net);
 

@@ -142,7 +142,8 @@ pub(crate) unsafe fn receive(sk: *mut bindings::sock) -> Option<Skb> {
 
 /// Verifies the checksum of a packet that [`receive`] returned, and reads the headers in front of it.
 ///
-/// Fails with `EBADMSG` when the checksum is wrong and with `ENOMSG` when there is none.
+/// Fails with `EBADMSG` when the checksum is wrong, with `ENOMSG` when there is none, with
+/// `EADDRNOTAVAIL` when it was not sent to this host alone, and with `EPROTO` when it is empty.
 pub(crate) fn describe(skb: &mut Skb) -> Result<RxHeaders> {
     let mut headers = RxHeaders::default();
     // SAFETY: The packet is valid, and came from a UDP socket: the offsets of its headers are set.
@@ -192,12 +193,6 @@ impl Dst {
     pub(crate) fn mtu(&self) -> u32 {
         // SAFETY: By the type invariant.
         unsafe { bindings::strack_c_route_mtu(self.dst.as_ptr()) }
-    }
-
-    /// Largest IP packet that the first link takes, bytes.
-    pub(crate) fn dev_mtu(&self) -> u32 {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_route_dev_mtu(self.dst.as_ptr()) }
     }
 
     /// Sends `skb` this way.
