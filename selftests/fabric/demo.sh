@@ -8,7 +8,7 @@
 # into a table, a plot and demo.json. From the environment, besides the settings
 # of fabric.sh:
 #
-#	RESULTS		directory for the results (default /tmp)
+#	RESULTS		directory for the results (default $STRACK_OUT, else /tmp)
 #	KERNEL_IMAGE	the file to send (default: the guest's own kernel)
 #	BYTES		what to send at least; a smaller kernel image is followed by
 #			the guest's programs (default 16 MiB)
@@ -19,8 +19,9 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/lib/ktap.sh
 . "${STRACK_LIB:-$here/../lib}/ktap.sh"
+PATH=$here:$PATH # xfer
 
-RESULTS=${RESULTS:-/tmp}
+RESULTS=${RESULTS:-${STRACK_OUT:-/tmp}}
 BYTES=${BYTES:-16777216}
 STAND_IN=${STAND_IN:-}
 raw=$RESULTS/demo.jsonl
@@ -73,7 +74,7 @@ transfer()
 	[ -z "$STAND_IN" ] || family=tcp
 	[ "$family" = tcp ] || set -- -p "$paths" "$@"
 	before=$("$here/fabric.sh" counters)
-	"$here/xfer" -f "$family" -r "$name" -i $payload -o $arrived -s "$SPINES" -j "$raw" "$@" \
+	xfer -f "$family" -r "$name" -i $payload -o $arrived -s "$SPINES" -j "$raw" "$@" \
 		a1 b1 10.2.1.1 || say "  $name did not finish"
 	printf '{"kind":"queues","run":"%s","before":%s,"after":%s}\n' "$name" "$before" \
 		"$("$here/fabric.sh" counters)" >>"$raw"
