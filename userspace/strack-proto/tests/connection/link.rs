@@ -69,7 +69,9 @@ impl Link {
     /// other end, and whether they are marked.
     pub fn carry(&mut self, now: Ns, len: usize, rng: &mut Rng) -> (Vec<Ns>, bool) {
         let size = len as u64 + OVERHEAD;
-        let dead = self.hole.is_some_and(|(from, to)| (from..to).contains(&now));
+        let dead = self
+            .hole
+            .is_some_and(|(from, to)| (from..to).contains(&now));
         if dead || rng.chance(self.loss_ppm) {
             self.dropped += 1;
             return (Vec::new(), false);

@@ -86,7 +86,9 @@ impl Datagram {
     }
 
     pub fn parse(&self) -> Option<Packet> {
-        wire::parse(&self.header, self.len()).ok().map(|(packet, _)| packet)
+        wire::parse(&self.header, self.len())
+            .ok()
+            .map(|(packet, _)| packet)
     }
 }
 
@@ -248,7 +250,9 @@ impl Network {
     /// Runs until both ends have closed in order.
     pub fn finish(&mut self, limit: Ns) {
         let done = self.run(limit, |net| {
-            net.ends.iter().all(|end| end.as_ref().is_some_and(Endpoint::closed))
+            net.ends
+                .iter()
+                .all(|end| end.as_ref().is_some_and(Endpoint::closed))
         });
         for which in [CLIENT, SERVER] {
             let Some(end) = &self.ends[which] else {
@@ -264,7 +268,9 @@ impl Network {
                 end.read,
                 end.conn.info(),
                 self.counts[which],
-                self.ends[1 - which].as_ref().map(|end| (end.conn.info(), end.read)),
+                self.ends[1 - which]
+                    .as_ref()
+                    .map(|end| (end.conn.info(), end.read)),
             );
         }
         self.check_streams();
@@ -430,7 +436,10 @@ impl Network {
         let deadline = end.conn.deadline();
         if let Some(at) = deadline {
             let state = end.conn.state();
-            assert!(at > now || self.at_once < 1000, "deadline {at} at {now} in {state:?}");
+            assert!(
+                at > now || self.at_once < 1000,
+                "deadline {at} at {now} in {state:?}"
+            );
         }
         let app = end.wakes_at().filter(|&at| at > now);
         let wake = [deadline, app].into_iter().flatten().min();

@@ -101,7 +101,12 @@ fn jitter_causes_no_retransmission() {
 fn acks_are_few() {
     let mut net = Setup::new(10_000_000).start();
     net.finish(10 * SEC);
-    assert!(net.acks[SERVER] * 2 < net.data[CLIENT], "{:?} {:?}", net.acks, net.data);
+    assert!(
+        net.acks[SERVER] * 2 < net.data[CLIENT],
+        "{:?} {:?}",
+        net.acks,
+        net.data
+    );
     assert!(net.acks[CLIENT] <= 4, "{:?}", net.acks);
 }
 

@@ -75,8 +75,11 @@ pub struct Reception {
     packets: u64,
     bytes: u64,
     duplicates: u64,
-    // Which 64 packets beyond the next one the next rolling SACK covers.
-    roll: u32,
+    // Words of `bits` with packets that no SACK has reported yet.
+    unreported: u64,
+    // The word reported last, and how many SACKs there have been.
+    reported: u32,
+    sacks: u32,
 }
 
 impl Reception {
@@ -100,7 +103,9 @@ impl Reception {
             packets: 0,
             bytes: 0,
             duplicates: 0,
-            roll: 0,
+            unreported: 0,
+            reported: 0,
+            sacks: 0,
         })
     }
 
@@ -166,6 +171,7 @@ impl Reception {
         let piece = self.check(packet, credit)?;
 
         self.set(packet.psn, true);
+        self.unreported |= 1 << self.word_of(packet.psn);
         let index = self.index(packet.psn);
         if let Some(slot) = self.pieces.get_mut(index) {
             *slot = piece;
@@ -247,51 +253,67 @@ impl Reception {
 
     /// Base and bits of a SACK bitmap, or nothing if there is nothing to say.
     ///
-    /// When not everything fits into one bitmap, an ACK that answers `trigger`
-    /// covers the 64 packets around it, and without a trigger successive calls
-    /// cover the window in turn.
-    pub fn sack(&mut self, trigger: Option<Psn>) -> Option<(Psn, u64)> {
+    /// A bitmap covers one of the 64-packet words of the ring. When there is more
+    /// than one with packets in it, they take turns: those with something that was
+    /// not reported yet, and every fourth time all, since an ACK may be lost.
+    pub fn sack(&mut self) -> Option<(Psn, u64)> {
         if self.ooo == 0 {
             return None;
         }
-        let span = self.high.dist_from(self.nxt);
-        let block = match trigger {
-            Some(psn) if psn.in_window(self.nxt, span) => psn.dist_from(self.nxt) / SACK_BITS,
-            _ => {
-                let block = if self.roll * SACK_BITS < span {
-                    self.roll
-                } else {
-                    0
-                };
-                self.roll = block + 1;
-                block
+        self.sacks = self.sacks.wrapping_add(1);
+        let words = self.capacity / SACK_BITS;
+        let first = self.word_of(self.nxt);
+        // How many words ahead of the first the last packet is.
+        let span = (self.high.dist_from(self.nxt) + self.nxt.raw() % SACK_BITS - 1) / SACK_BITS;
+        let all = self.sacks % 4 == 0;
+        let mut ahead = (self.reported + words - first) % words;
+        for _ in 0..=span {
+            ahead = if ahead >= span { 0 } else { ahead + 1 };
+            let word = (first + ahead) % words;
+            let news = self.unreported >> word & 1 != 0;
+            let base = self
+                .nxt
+                .sub(self.nxt.raw() % SACK_BITS)
+                .add(ahead * SACK_BITS);
+            let bits = self.bits_from(base);
+            if bits != 0 && (all || news) {
+                return Some(self.report(word, base, bits));
             }
-        };
-        let base = self.nxt.add(block * SACK_BITS);
-        Some((base, self.bits_from(base)))
+        }
+        let base = self.nxt.sub(self.nxt.raw() % SACK_BITS);
+        Some(self.report(first, base, self.bits_from(base)))
     }
 
-    /// The bits of 64 packets from `base` on.
+    fn report(&mut self, word: u32, base: Psn, bits: u64) -> (Psn, u64) {
+        self.unreported &= !(1 << word);
+        self.reported = word;
+        (base, bits)
+    }
+
+    /// The bits of the 64 packets from `base` on, a multiple of 64.
     fn bits_from(&self, base: Psn) -> u64 {
-        let shift = base.raw() % SACK_BITS;
-        let low = self.word(base) >> shift;
-        let all = if shift == 0 {
-            low
-        } else {
-            low | self.word(base.add(SACK_BITS)) << (SACK_BITS - shift)
-        };
-        // The ring may go round within the bitmap.
-        let left = self.capacity - base.dist_from(self.nxt).min(self.capacity);
-        if left < SACK_BITS {
-            all & ((1 << left) - 1)
-        } else {
-            all
+        let mut bits = self.word(base);
+        // In the first word, what is before the next packet in order belongs to the
+        // other end of the window.
+        if base.lt(self.nxt) {
+            bits &= u64::MAX << self.nxt.dist_from(base);
         }
+        // Likewise at the end.
+        let left = self.nxt.add(self.capacity).dist_from(base);
+        if left < SACK_BITS {
+            bits &= (1 << left) - 1;
+        }
+        bits
+    }
+
+    /// Which word of the ring the bit of `psn` is in.
+    fn word_of(&self, psn: Psn) -> u32 {
+        (psn.raw() & (self.capacity - 1)) / SACK_BITS
     }
 
     /// The word of the ring that holds the bit of `psn`.
     fn word(&self, psn: Psn) -> u64 {
-        let index = self.index(psn) / u64::BITS as usize;
+        let index = self.word_of(psn) as usize;
         self.bits.get(index).copied().unwrap_or(0)
     }
 
@@ -305,7 +327,7 @@ impl Reception {
     }
 
     fn set(&mut self, psn: Psn, received: bool) {
-        let index = self.index(psn) / u64::BITS as usize;
+        let index = self.word_of(psn) as usize;
         let mask = 1 << (psn.raw() % u64::BITS);
         if let Some(word) = self.bits.get_mut(index) {
             if received {

@@ -52,9 +52,8 @@ pub struct Schedule {
     bytes: u32,
     packets: u16,
     due: bool,
-    // The packet to answer, and whether it deserves a SACK bitmap around it.
+    // The packet to answer.
     echo: Option<Echo>,
-    at_once: bool,
     probe: Option<Echo>,
     deadline: Option<Ns>,
 }
@@ -70,7 +69,6 @@ impl Schedule {
             packets: 0,
             due: false,
             echo: None,
-            at_once: false,
             probe: None,
             deadline: None,
         }
@@ -88,7 +86,6 @@ impl Schedule {
         if replace {
             self.echo = Some(echo);
         }
-        self.at_once |= at_once;
         self.due |= at_once
             || self.bytes >= self.every_bytes
             || self.packets >= self.every_packets
@@ -127,16 +124,15 @@ impl Schedule {
         self.due || self.probe.is_some()
     }
 
-    /// An ACK that is due leaves now. Returns the packet it answers, if any, and
-    /// whether that deserves a SACK bitmap around it.
-    pub fn take(&mut self) -> (Option<Echo>, bool) {
+    /// An ACK that is due leaves now. Returns the packet it answers, if any.
+    pub fn take(&mut self) -> Option<Echo> {
         if let Some(probe) = self.probe.take() {
-            return (Some(probe), false);
+            return Some(probe);
         }
         self.bytes = 0;
         self.packets = 0;
         self.due = false;
         self.deadline = None;
-        (self.echo.take(), core::mem::take(&mut self.at_once))
+        self.echo.take()
     }
 }

@@ -21,7 +21,6 @@ use crate::proto::{
         MAX_CREDIT,
         MAX_WINDOW, //
     },
-    loss::TxSlot,
     psn::Psn,
     spray::{
         Feedback,
@@ -42,8 +41,11 @@ const SACK_BITS: u32 = 64;
 struct Echo {
     /// RTT of the packet echoed, if it was DATA.
     rtt: Option<Ns>,
-    /// The packet echoed was sent more than once, and its first copy arrived.
-    original: bool,
+    /// The packet echoed was sent more than once and that was needless, because its
+    /// first copy or more than one has arrived.
+    needless: bool,
+    /// Age of the first copy of the packet if that is what arrived.
+    age: Option<Ns>,
 }
 
 impl Connection {
@@ -56,7 +58,7 @@ impl Connection {
         self.persist_answered();
 
         let before = self.tx.una();
-        let progress = self.apply_delivered(now, ack, echo);
+        let progress = self.apply_delivered(now, ack);
         self.note_spurious(now, ack, echo);
 
         let new_bytes = ack
@@ -64,9 +66,6 @@ impl Connection {
             .saturating_sub(self.recovery.received_bytes);
         self.recovery.received_bytes += new_bytes;
         self.apply_echo(now, ack, echo, new_bytes);
-        let enough = u32::from(self.spray.paths().count()).saturating_mul(2);
-        let srtt = self.rtt.srtt();
-        self.recovery.patience.on_ack(now, srtt, enough);
 
         if self.send_credit.raise(ack.credit, offset_limit) {
             self.credit_grew();
@@ -140,50 +139,56 @@ impl Connection {
             return Ok(echo);
         }
         check(ack.trigger.lt(self.tx.nxt()), Counter::DropAckUnsent)?;
-        let Some(slot) = self.tx.recent(ack.trigger) else {
-            return Ok(echo);
-        };
-        let age = clock32(now).wrapping_sub(ack.echo_time);
-        let first = clock32(slot.first_sent);
         let again = ack.flags & flags::ACK_RETX != 0;
-        let genuine = match (slot.transmissions, again) {
-            (1, false) => ack.echo_time == first && ack.entropy == slot.entropy,
-            (2.., false) => ack.echo_time == first,
-            (2.., true) => Ns::from(age) <= now.saturating_sub(slot.first_sent),
-            _ => false,
-        };
-        check(genuine && ack.service_time <= age, Counter::DropAckEcho)?;
-        echo.original = slot.transmissions > 1 && !again;
-        // Later the 32 bits of the clock are ambiguous.
-        let recent = now.saturating_sub(slot.first_sent) <= Ns::from(u32::MAX);
-        if recent && ack.flags & flags::ACK_DUP == 0 {
-            echo.rtt = Some(Ns::from(age - ack.service_time));
+        let duplicate = ack.flags & flags::ACK_DUP != 0;
+        let age = clock32(now).wrapping_sub(ack.echo_time);
+        if let Some(slot) = self.tx.recent(ack.trigger) {
+            let first = clock32(slot.first_sent);
+            let genuine = match (slot.transmissions, again) {
+                (1, false) => ack.echo_time == first && ack.entropy == slot.entropy,
+                (2.., false) => ack.echo_time == first,
+                (2.., true) => Ns::from(age) <= now.saturating_sub(slot.first_sent),
+                _ => false,
+            };
+            check(genuine && ack.service_time <= age, Counter::DropAckEcho)?;
+            // Later the 32 bits of the clock are ambiguous.
+            let recent = now.saturating_sub(slot.first_sent) <= Ns::from(u32::MAX);
+            if recent && !duplicate {
+                echo.rtt = Some(Ns::from(age - ack.service_time));
+                echo.age = echo.rtt.filter(|_| !again);
+            }
+        }
+        if let Some(sent) = self.recovery.resent.find(ack.trigger) {
+            echo.needless = duplicate || !again;
+            if !again && ack.echo_time == clock32(sent.first_sent) {
+                echo.age = Some(now.saturating_sub(sent.first_sent));
+            }
         }
         Ok(echo)
     }
 
     /// Takes note of everything that has arrived. Returns whether that is news.
-    fn apply_delivered(&mut self, now: Ns, ack: &AckHeader, echo: Echo) -> bool {
+    fn apply_delivered(&mut self, now: Ns, ack: &AckHeader) -> bool {
         let mut progress = false;
         let mut psn = self.tx.una();
         while psn.lt(ack.cumulative) {
-            progress |= self.delivered(now, psn, ack, echo);
+            progress |= self.delivered(now, psn, ack);
             psn = psn.next();
         }
         self.tx.advance(ack.cumulative);
         let mut bits = ack.sack;
         while bits != 0 {
             let psn = ack.sack_base.add(bits.trailing_zeros());
-            progress |= self.delivered(now, psn, ack, echo);
+            progress |= self.delivered(now, psn, ack);
             bits &= bits - 1;
         }
         if answers_data(ack) {
-            progress |= self.delivered(now, ack.trigger, ack, echo);
+            progress |= self.delivered(now, ack.trigger, ack);
         }
         progress
     }
 
-    fn delivered(&mut self, now: Ns, psn: Psn, ack: &AckHeader, echo: Echo) -> bool {
+    fn delivered(&mut self, now: Ns, psn: Psn, ack: &AckHeader) -> bool {
         let Some(slot) = self.tx.deliver(psn) else {
             return false;
         };
@@ -191,40 +196,27 @@ impl Connection {
         if self.recovery.delivered_to.is_none_or(|old| end.gt(old)) {
             self.recovery.delivered_to = Some(end);
         }
+        // It was sent only once, so its path works; and it was not marked, or else it
+        // would have been echoed.
         let echoed = answers_data(ack) && ack.trigger == psn;
-        if slot.transmissions == 1 {
-            self.once_sent_delivered(now, &slot, echoed);
-        } else if echoed && echo.original {
-            // It was late, not lost.
-            self.recovery
-                .patience
-                .on_arrival(now.saturating_sub(slot.first_sent));
+        if slot.transmissions == 1 && !echoed {
+            self.path_feedback(slot.entropy, Feedback::Ok, now);
         }
         true
     }
 
-    /// A packet that was sent only once has arrived, so its path works.
-    ///
-    /// It was not marked, or else it would have been echoed.
-    fn once_sent_delivered(&mut self, now: Ns, slot: &TxSlot, echoed: bool) {
-        self.recovery
-            .patience
-            .on_arrival(now.saturating_sub(slot.sent_at));
-        if !echoed {
-            self.path_feedback(slot.entropy, Feedback::Ok, now);
-        }
-    }
-
-    /// A packet was sent again although its first copy was on its way.
+    /// A packet may have been sent again although its first copy was on its way.
     fn note_spurious(&mut self, now: Ns, ack: &AckHeader, echo: Echo) {
-        let both = flags::ACK_RETX | flags::ACK_DUP;
-        let needless = answers_data(ack) && (ack.flags & both == both || echo.original);
-        if !needless || !self.tx.set_spurious(ack.trigger) {
+        let srtt = self.rtt.srtt();
+        if let Some(age) = echo.age {
+            self.recovery.patience.on_arrival(now, age, srtt);
+        }
+        if !echo.needless || !self.recovery.resent.set_needless(ack.trigger) {
             return;
         }
         self.stats.spurious += 1;
         self.counts.add(Counter::RetransSpurious);
-        if self.recovery.patience.on_spurious(now, self.rtt.srtt()) {
+        if self.recovery.patience.on_spurious(now, srtt) {
             self.counts.add(Counter::ReorderRaised);
         }
     }

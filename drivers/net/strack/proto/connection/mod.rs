@@ -345,15 +345,15 @@ impl Connection {
     }
 
     /// Uses another number of paths.
-    pub fn set_paths(&mut self, paths: u16, now: Ns) {
+    pub fn set_paths(&mut self, paths: u16, _now: Ns) {
         self.config.paths = paths;
-        self.restart_spray(now);
+        self.restart_spray();
     }
 
     /// Uses another order of paths.
-    pub fn set_policy(&mut self, policy: PathPolicy, now: Ns) {
+    pub fn set_policy(&mut self, policy: PathPolicy, _now: Ns) {
         self.config.policy = policy;
-        self.restart_spray(now);
+        self.restart_spray();
     }
 
     /// Shortest retransmission timeout.
@@ -368,10 +368,9 @@ impl Connection {
         self.arm_keepalive(now);
     }
 
-    fn restart_spray(&mut self, now: Ns) {
+    fn restart_spray(&mut self) {
         self.spray = new_spray(&self.config);
         self.note_entropies();
-        self.recovery.patience.restart_survey(now);
     }
 
     fn note_entropies(&mut self) {

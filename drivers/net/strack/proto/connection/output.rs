@@ -53,7 +53,7 @@ pub(super) enum Probe {
 struct Run {
     count: u32,
     bytes: u64,
-    /// The peer must be asked for an ACK, since nothing may follow.
+    /// Nothing follows for now, whatever is acknowledged.
     last: bool,
 }
 
@@ -179,9 +179,8 @@ impl Connection {
     }
 
     fn ack_packet(&mut self, now: Ns) -> Transmit {
-        let (echo, at_once) = self.acks.take();
-        let trigger = echo.filter(|_| at_once).map(|echo| echo.psn);
-        let sack = self.rx.sack(trigger);
+        let echo = self.acks.take();
+        let sack = self.rx.sack();
         let cumulative = self.rx.nxt();
         self.recv_credit.told();
         let mut ack = AckHeader {
@@ -255,12 +254,14 @@ impl Connection {
     fn poll_lost(&mut self, now: Ns) -> Option<Transmit> {
         let (psn, cause) = self.tx.first_lost()?;
         let slot = *self.tx.get(psn)?;
-        if !self.may_send(0, slot.len) {
+        if !self.may_send(0, slot.len) && !self.recovery.must_resend {
             return None;
         }
+        self.recovery.must_resend = false;
         let entropy = self.spray.next_avoiding(now, slot.entropy);
         self.tx.set_flags(psn, flags::DATA_ACK_REQ);
         self.tx.send_again(psn, now, entropy);
+        self.recovery.resent.push(psn, slot.first_sent);
         self.counts.add(match cause {
             Cause::Overtaken => Counter::RetransFast,
             Cause::Probe => Counter::RetransProbe,
@@ -292,7 +293,11 @@ impl Connection {
         }
         let idle = self.tx.backlog() == 0;
         self.recovery.unrequested += run.bytes;
-        if run.last || self.recovery.unrequested >= self.window.cwnd() / BURST_SHARE {
+        let soon = self
+            .recovery
+            .unrequested
+            .saturating_add(u64::from(self.mss));
+        if run.last || soon > self.window.cwnd() / BURST_SHARE {
             self.recovery.unrequested = 0;
             let push = if idle { flags::DATA_PUSH } else { 0 };
             let last = self.tx.nxt().sub(1);
@@ -325,19 +330,18 @@ impl Connection {
         let mut closed = false;
         loop {
             let psn = first.add(run.count);
-            let fitting = self.tx.get(psn).filter(|slot| {
-                self.send_credit.allows(psn, slot.end())
-                    && self.may_send(run.bytes, slot.len)
-                    && !self.is_held(psn)
-            });
-            let Some(slot) = fitting else {
+            let ready = self
+                .tx
+                .get(psn)
+                .filter(|slot| self.send_credit.allows(psn, slot.end()) && !self.is_held(psn));
+            let Some(slot) = ready else {
                 run.last = true;
                 break;
             };
             // One GSO train: equal packets, none of them without payload, but the
             // last may be shorter.
             let joins = run.count == 0 || (!closed && slot.len <= size && slot.len > 0);
-            if run.count >= limit || !joins {
+            if run.count >= limit || !joins || !self.may_send(run.bytes, slot.len) {
                 break;
             }
             run.count += 1;

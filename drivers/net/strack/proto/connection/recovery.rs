@@ -21,8 +21,10 @@ use crate::proto::{
     counter::Counter,
     loss::{
         overtaken_limit,
+        Blame,
         Cause,
-        Patience, //
+        Patience,
+        Resent, //
     },
     psn::Psn,
     spray::{
@@ -45,8 +47,14 @@ struct TailProbe {
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
     pub(super) patience: Patience,
-    // Timeouts since the last progress.
+    blame: Blame,
+    pub(super) resent: Resent,
+    // Timeouts in silence, that is without progress.
     pub(super) expiries: u8,
+    // When something new was last known to have arrived.
+    last_progress: Ns,
+    // A timeout entitles to one retransmission, whatever the window says.
+    pub(super) must_resend: bool,
     // Bytes sent since the peer was last asked for an ACK.
     pub(super) unrequested: u64,
     // Payload bytes the peer is known to have received.
@@ -63,7 +71,11 @@ impl Recovery {
     pub(super) fn new(config: &Config, now: Ns) -> Self {
         Self {
             patience: Patience::new(now),
+            blame: Blame::new(),
+            resent: Resent::new(),
             expiries: 0,
+            last_progress: now,
+            must_resend: false,
             unrequested: 0,
             received_bytes: 0,
             delivered_to: None,
@@ -98,7 +110,12 @@ impl Recovery {
 impl Connection {
     /// Retransmission timeout with back-off.
     pub(super) fn rto(&self) -> Ns {
-        let base = if self.rtt.sampled() {
+        self.backed_off(self.timeout(), self.recovery.expiries)
+    }
+
+    /// Age at which a packet counts as lost.
+    fn timeout(&self) -> Ns {
+        if self.rtt.sampled() {
             self.recovery.patience.timeout(
                 &self.rtt,
                 self.target_delay(),
@@ -107,8 +124,7 @@ impl Connection {
             )
         } else {
             self.recovery.initial_rto
-        };
-        self.backed_off(base, self.recovery.expiries)
+        }
     }
 
     /// `base` doubled `times` times, within the longest timeout.
@@ -232,37 +248,58 @@ impl Connection {
         }
     }
 
-    /// Some packet may be older than the timeout: calls all those that are lost.
+    /// The oldest packet in flight may have timed out: calls all those lost that are
+    /// too old.
+    ///
+    /// Back-off applies to how often that is done, not to how old a packet can be,
+    /// and only in silence: while other packets arrive, it is one path that is dead
+    /// and not the network that is overwhelmed.
     pub(super) fn on_retransmit_timer(&mut self, now: Ns) {
-        let timeout = self.rto();
-        let mut expired = false;
+        if self
+            .oldest_in_flight()
+            .is_some_and(|sent| sent.saturating_add(self.rto()) <= now)
+        {
+            self.on_timeout(now);
+        }
+        if let Some(sent) = self.oldest_in_flight() {
+            let at = sent.saturating_add(self.rto());
+            self.timers.set(Timer::Retransmit, at);
+        }
+    }
+
+    /// When the packet that has been in flight for longest was sent.
+    fn oldest_in_flight(&self) -> Option<Ns> {
         let mut oldest: Option<Ns> = None;
         let mut from = self.tx.una();
         while let Some((psn, slot)) = self.tx.in_flight_from(from) {
-            let sent_at = slot.sent_at;
-            if now.saturating_sub(sent_at) >= timeout {
+            oldest = Some(oldest.map_or(slot.sent_at, |oldest| oldest.min(slot.sent_at)));
+            from = psn.next();
+        }
+        oldest
+    }
+
+    fn on_timeout(&mut self, now: Ns) {
+        let timeout = self.timeout();
+        let mut from = self.tx.una();
+        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
+            if now.saturating_sub(slot.sent_at) >= timeout {
                 self.lose(psn, Cause::Timeout, now);
-                expired = true;
-            } else {
-                oldest = Some(oldest.map_or(sent_at, |oldest| oldest.min(sent_at)));
             }
             from = psn.next();
         }
-        if expired {
-            self.counts.add(Counter::Timeouts);
-            self.stats.timeouts += 1;
-            self.window.on_timeout(now);
-            self.timers.stop(Timer::TailProbe);
-            if self.recovery.expiries >= self.config.retries {
-                self.time_out();
-                return;
-            }
-            self.recovery.expiries += 1;
+        self.counts.add(Counter::Timeouts);
+        self.stats.timeouts += 1;
+        self.recovery.must_resend = true;
+        self.timers.stop(Timer::TailProbe);
+        if now.saturating_sub(self.recovery.last_progress) < timeout {
+            return;
         }
-        if let Some(oldest) = oldest {
-            let at = oldest.saturating_add(self.rto());
-            self.timers.set(Timer::Retransmit, at);
+        if self.recovery.expiries >= self.config.retries {
+            self.time_out();
+            return;
         }
+        self.recovery.expiries += 1;
+        self.window.on_timeout(now);
     }
 
     /// Calls a packet in flight lost.
@@ -273,7 +310,14 @@ impl Connection {
         if cause != Cause::Timeout {
             self.stats.fast_retx += 1;
         }
-        self.window.on_loss(now, u64::from(slot.len));
+        let len = u64::from(slot.len);
+        let (round, cwnd) = (self.rtt.srtt(), self.window.cwnd());
+        let delayed = self.rtt.delay_median() >= self.target_delay();
+        if self.recovery.blame.on_loss(now, round, len, cwnd, delayed) {
+            self.window.on_loss(now, len);
+        } else {
+            self.window.on_path_loss(len);
+        }
         self.path_feedback(slot.entropy, Feedback::Timeout, now);
     }
 
@@ -332,6 +376,7 @@ impl Connection {
     /// Packets arrived: there is progress.
     pub(super) fn on_progress(&mut self, now: Ns) {
         self.recovery.expiries = 0;
+        self.recovery.last_progress = now;
         if self.tx.in_flight() == 0 {
             self.timers.stop(Timer::Retransmit);
         } else {

@@ -12,18 +12,23 @@
 //! * the packet is older than the retransmission timeout.
 //!
 //! [`Outstanding`] keeps one slot per packet and knows what is in flight,
-//! [`Patience`] learns how late a packet may be before it counts as lost.
+//! [`Patience`] learns how late a packet may be before it counts as lost, and
+//! [`Blame`] tells congestion from dead paths.
 
+mod blame;
 mod outstanding;
 mod patience;
+mod resent;
 
 pub use self::{
+    blame::Blame,
     outstanding::{
         Outstanding,
         TxSlot,
         TxState, //
     },
-    patience::Patience, //
+    patience::Patience,
+    resent::Resent, //
 };
 
 /// Why a packet was called lost.

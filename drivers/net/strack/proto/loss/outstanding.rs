@@ -11,8 +11,7 @@
 //! ```
 //!
 //! A slot outlives its acknowledgement until its place in the ring is needed
-//! again. That history lets an ACK that arrives late, or that reports a needless
-//! retransmission, be checked against what was really sent.
+//! again, so that an ACK that arrives late can be checked against what was sent.
 
 use super::Cause;
 use crate::{
@@ -58,8 +57,6 @@ pub struct TxSlot {
     pub state: TxState,
     /// `flags::DATA_*` of its header, without RETX.
     pub flags: u8,
-    /// Whether one of its retransmissions is known to have been needless.
-    pub spurious: bool,
 }
 
 impl TxSlot {
@@ -72,7 +69,6 @@ impl TxSlot {
         transmissions: 0,
         state: TxState::Delivered,
         flags: 0,
-        spurious: false,
     };
 
     /// Offset behind the last payload byte in the stream.
@@ -197,18 +193,6 @@ impl Outstanding {
         // Before the ring has gone round once, slots are empty rather than old.
         let used = slot.state == TxState::Queued || slot.transmissions > 0;
         used.then_some(slot)
-    }
-
-    /// Remembers that a retransmission of `psn` was needless; whether that is news.
-    pub fn set_spurious(&mut self, psn: Psn) -> bool {
-        if self.recent(psn).is_none() {
-            return false;
-        }
-        let index = self.index(psn);
-        match self.slots.get_mut(index) {
-            Some(slot) => !core::mem::replace(&mut slot.spurious, true),
-            None => false,
-        }
     }
 
     /// Queues a packet of `len` bytes; `None` when the ring is full.

@@ -3,12 +3,12 @@
 //! How long a packet may be on its way before it counts as lost.
 //!
 //! On sprayed paths the smoothed RTT is an average over paths, and the slowest
-//! path can be far above it without any loss. What counts is the slowest path
-//! seen lately: the largest age at which a packet that was sent only once was
-//! learned to have arrived. It is kept as the maximum of the running and of the
-//! previous epoch; an epoch is long enough to have seen every path. Before the
-//! first one is over, a path that needs another whole RTT is given the benefit
-//! of the doubt.
+//! path can be far above it without any loss. Two things are therefore allowed for:
+//! a path that needs another whole RTT, of which nothing may be known yet, and the
+//! slowest packet seen lately. The latter is the maximum of the running and of the
+//! previous epoch of some RTTs, over packets whose arrival is known exactly, because
+//! an ACK echoes them. That an ACK reports the others too says little about when
+//! they arrived: the ACKs before it may have been lost.
 //!
 //! When a retransmission turns out to have been needless, the age the original
 //! reached is learned as well, and all limits are stretched for a while.
@@ -16,8 +16,7 @@
 use crate::proto::{
     rtt::Rtt,
     Ns,
-    MSEC,
-    SEC, //
+    MSEC, //
 };
 
 /// Limits are multiples of this many parts; so many parts is no stretch.
@@ -26,11 +25,9 @@ const UNIT: u64 = 8;
 /// Most the limits are stretched.
 const MAX_STRETCH: u64 = 4 * UNIT;
 
-/// Longest epoch.
-const MAX_EPOCH: Ns = SEC;
-
-/// Shortest epoch.
-const MIN_EPOCH: Ns = MSEC;
+/// Length of an epoch in RTTs, and the shortest.
+const EPOCH_RTTS: u64 = 16;
+const MIN_EPOCH: Ns = 2 * MSEC;
 
 /// How late a packet may be.
 #[derive(Clone, Debug)]
@@ -38,10 +35,6 @@ pub struct Patience {
     slowest_now: Ns,
     slowest_before: Ns,
     epoch_start: Ns,
-    // Packets learned to have arrived in this epoch.
-    epoch_packets: u32,
-    // Whether a whole epoch has passed, so that every path has been seen.
-    surveyed: bool,
     // In parts of UNIT.
     stretch: u64,
     last_stretched: Ns,
@@ -54,31 +47,21 @@ impl Patience {
             slowest_now: 0,
             slowest_before: 0,
             epoch_start: now,
-            epoch_packets: 0,
-            surveyed: false,
             stretch: UNIT,
             last_stretched: 0,
         }
     }
 
-    /// A packet sent once was learned to have arrived `age` after it was sent.
-    pub fn on_arrival(&mut self, age: Ns) {
-        self.slowest_now = self.slowest_now.max(age);
-        self.epoch_packets = self.epoch_packets.saturating_add(1);
-    }
-
-    /// Starts a new epoch if the running one has seen `enough` packets.
-    pub fn on_ack(&mut self, now: Ns, srtt: Ns, enough: u32) {
-        let length = now.saturating_sub(self.epoch_start);
-        let whole = self.epoch_packets >= enough && length >= srtt.saturating_mul(4).max(MIN_EPOCH);
-        if whole || length >= MAX_EPOCH {
-            self.surveyed |= whole;
+    /// A packet has arrived that had been on its way for `age`.
+    pub fn on_arrival(&mut self, now: Ns, age: Ns, srtt: Ns) {
+        let length = srtt.saturating_mul(EPOCH_RTTS).max(MIN_EPOCH);
+        if now.saturating_sub(self.epoch_start) >= length {
             self.slowest_before = self.slowest_now;
             self.slowest_now = 0;
             self.epoch_start = now;
-            self.epoch_packets = 0;
             self.stretch = (self.stretch - 1).max(UNIT);
         }
+        self.slowest_now = self.slowest_now.max(age);
     }
 
     /// A retransmission was needless. Returns whether the limits were stretched,
@@ -92,50 +75,31 @@ impl Patience {
         true
     }
 
-    /// Forgets which paths were seen: they are about to change.
-    pub fn restart_survey(&mut self, now: Ns) {
-        self.surveyed = false;
-        self.epoch_start = now;
-        self.epoch_packets = 0;
-    }
-
     /// Age from which a hole that many later packets have overtaken is a loss.
     pub fn overtaken(&self, rtt: &Rtt, target: Ns) -> Ns {
-        let likely = if self.surveyed {
-            rtt.srtt().saturating_add(target)
-        } else {
-            rtt.srtt().saturating_mul(2).saturating_add(target)
-        };
-        self.stretched(likely.max(self.margin()))
+        let another_rtt = rtt.srtt().saturating_mul(2).saturating_add(target);
+        self.stretched(another_rtt.max(self.slowest_and_more()))
     }
 
-    /// Age from which a packet is a loss whatever else is known. Retransmission
+    /// Age from which a packet is a loss whatever else is known: the retransmission
     /// timeout without back-off, once there was an RTT sample.
+    ///
+    /// It leaves room for a probe to be answered before, which leaves after one RTT
+    /// and the target.
     pub fn timeout(&self, rtt: &Rtt, target: Ns, floor: Ns, ceiling: Ns) -> Ns {
-        // Room for a probe to be answered before: it leaves after one RTT and the target.
-        let srtt = rtt.srtt();
-        let late = srtt
-            .saturating_mul(2)
-            .saturating_add(srtt / 4)
-            .saturating_add(target);
-        self.stretched(late.max(self.margin()))
+        self.overtaken(rtt, target)
+            .saturating_add(rtt.srtt() / 4)
             .max(rtt.rto(floor, ceiling))
             .clamp(floor, ceiling.max(floor))
     }
 
-    /// In-order limit for `packets`: how many may overtake a hole.
+    /// How many packets may overtake a hole if reordering explains `packets`.
     pub fn packets(&self, packets: u64) -> u64 {
         self.stretched(packets)
     }
 
-    /// The slowest path seen lately.
-    pub fn slowest(&self) -> Ns {
-        self.slowest_now.max(self.slowest_before)
-    }
-
-    /// The slowest path and a quarter.
-    fn margin(&self) -> Ns {
-        let slowest = self.slowest();
+    fn slowest_and_more(&self) -> Ns {
+        let slowest = self.slowest_now.max(self.slowest_before);
         slowest.saturating_add(slowest / 4)
     }
 

@@ -84,6 +84,13 @@ impl Window {
         }
     }
 
+    /// A packet of `bytes` was found lost, for which congestion is not to blame.
+    pub fn on_path_loss(&mut self, bytes: u64) {
+        if let Self::Nscc(nscc) = self {
+            nscc.on_path_loss(bytes);
+        }
+    }
+
     /// The retransmission timer expired; the packets it found lost are reported
     /// to [`Self::on_loss`] besides.
     pub fn on_timeout(&mut self, _now: Ns) {

@@ -287,9 +287,13 @@ impl Nscc {
         self.forget_increase();
     }
 
-    pub(super) fn on_loss(&mut self, bytes: u64) {
+    pub(super) fn on_path_loss(&mut self, bytes: u64) {
         self.inflight = self.inflight.saturating_sub(bytes);
         self.ignore = self.ignore.saturating_sub(bytes);
+    }
+
+    pub(super) fn on_loss(&mut self, bytes: u64) {
+        self.on_path_loss(bytes);
         self.sample_lost = self.sample_lost.saturating_add(bytes);
         self.cwnd = self.cwnd.saturating_sub(bytes.min(self.mtu)).max(self.mtu);
         self.fast = false;
