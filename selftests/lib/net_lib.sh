@@ -69,18 +69,22 @@ setup_box() {
 	defer kill $!
 	exec 9>"$TMP/box.in"
 	wait_line "$TMP/box.out" ready || ktap_exit_fail_msg "wirebox: $(cat "$TMP/box.out")"
-	BOX_ANSWERS=1
 }
 
 # box RULE: give it to wirebox; in force on return
 box() {
+	local answers
+	answers=$(__box_answers)
 	echo "$*" >&9
-	BOX_ANSWERS=$((BOX_ANSWERS + 1))
-	busywait 5000 __box_answered
+	busywait 5000 __box_answered "$answers"
+}
+
+__box_answers() {
+	grep -c -v '^rule' "$TMP/box.out"
 }
 
 __box_answered() {
-	[ "$(grep -c -v '^rule' "$TMP/box.out")" -ge "$BOX_ANSWERS" ]
+	[ "$(__box_answers)" -gt "$1" ]
 }
 
 # box_matches: how often the first rule has matched
@@ -119,4 +123,16 @@ wait_sockets() {
 # value NAME LINE: the number after NAME= in a line of numbers
 value() {
 	printf '%s\n' "$2" | sed -n "s/.*\\<$1=\\([0-9]*\\).*/\\1/p" | tail -n 1
+}
+
+# setup_fabric SETTING=VALUE...: the leaf-spine fabric (see fabric.sh) without
+# rates and delays; hosts a1 (10.1.1.1) and b1 (10.2.1.1)
+setup_fabric() {
+	FABRIC=$STRACK_DIR/fabric.sh
+	[ -x "$FABRIC" ] || FABRIC=$STRACK_DIR/../fabric/fabric.sh
+	[ -x "$FABRIC" ] || ktap_exit_fail_msg "no fabric.sh"
+	require_command ethtool tc
+	defer "$FABRIC" down
+	env HOSTS=1 RATE=0 DELAY=0 MTU=1500 "$@" "$FABRIC" up ||
+		ktap_exit_fail_msg "cannot set up the fabric"
 }

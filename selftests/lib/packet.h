@@ -7,6 +7,7 @@
 #ifndef SELFTESTS_PACKET_H
 #define SELFTESTS_PACKET_H
 
+#include <inttypes.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
@@ -102,6 +103,45 @@ static inline unsigned int packet_segments(const struct packet *pkt, const struc
 	if (vnet.gso_type == VIRTIO_NET_HDR_GSO_NONE || !vnet.gso_size || !f->payload)
 		return 1;
 	return (f->payload + vnet.gso_size - 1) / vnet.gso_size;
+}
+
+/* Type, flags and sequence number of either protocol. */
+struct packet_summary {
+	unsigned int type, flags, aux;
+	uint32_t psn;
+	bool data;
+};
+
+static inline struct packet_summary packet_summarise(const struct frame *f)
+{
+	struct packet_summary s = { };
+
+	if (f->kind == FRAME_TCP) {
+		s.flags = f->header[13];
+		s.psn = wire_get32(f->header + 4);
+		s.data = f->payload > 0;
+	} else if (f->kind == FRAME_STRACK && f->header_room >= 16) {
+		s.type = f->header[0] & 15;
+		s.flags = f->header[AT_FLAGS];
+		s.aux = wire_get16(f->header + AT_AUX);
+		s.psn = wire_get32(f->header + AT_PSN);
+		s.data = s.type == WIRE_DATA && f->payload > WIRE_DATA_SIZE;
+	}
+	return s;
+}
+
+/*
+ * One line: time ns, direction, fate, source port, type, flags, PSN, aux, bytes
+ * after UDP's or TCP's header, segments.
+ */
+static inline void packet_log(FILE *out, const struct packet *pkt, const struct frame *f,
+			      const char *direction, const char *fate)
+{
+	struct packet_summary s = packet_summarise(f);
+
+	fprintf(out, "%" PRIu64 " %s %s %u %s %#x %" PRIu32 " %u %u %u\n", pkt->when, direction,
+		fate, f->sport, f->kind == FRAME_TCP ? "TCP" : wire_type_name(s.type), s.flags,
+		s.psn, s.aux, f->payload, packet_segments(pkt, f));
 }
 
 /* Packets that the kernel could not hand over since the last call. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tap [in:][NETNS/]DEV... : counts STrack DATA packets by UDP source port.
+ * tap [-l LOG] [in:][NETNS/]DEV... : counts STrack DATA packets by UDP source port.
  *
- * Listens until SIGTERM or the end of its input, then prints for each device and
+ * Listens until SIGTERM, then prints for each device and
  * source port, first transmissions and retransmissions apart:
  *
  *	DEV SPORT SKBS PACKETS BYTES RETX_PACKETS
@@ -12,8 +12,9 @@
  * before DEV counts those that come in. At the end one line for each device:
  *
  *	DEV total PACKETS BYTES FRAGMENTS LARGEST_IP
+ *
+ * With -l every packet, TCP's too, is logged as it passes (see packet_log()).
  */
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -38,6 +39,7 @@ struct dev {
 static struct dev devs[MAX_DEVS];
 static unsigned int dev_count;
 static uint16_t udp_port;
+static FILE *log_file;
 static sig_atomic_t stop;
 
 static void on_term(int signal)
@@ -68,6 +70,10 @@ static void count(struct dev *d, const struct packet *pkt)
 	packet_frame(pkt, &f, udp_port);
 	if (f.fragment)
 		d->fragments++;
+	if (f.kind != FRAME_OTHER && log_file) {
+		packet_log(log_file, pkt, &f, d->name, "seen");
+		fflush(log_file);
+	}
 	if (f.kind != FRAME_OTHER && ip_size(pkt, &f) > d->largest)
 		d->largest = ip_size(pkt, &f);
 	if (f.kind != FRAME_STRACK || f.header_room < WIRE_DATA_SIZE ||
@@ -130,19 +136,16 @@ static int open_dev(struct dev *d, char *text)
 
 static void run(void)
 {
-	struct pollfd p[MAX_DEVS + 1] = { };
+	struct pollfd p[MAX_DEVS] = { };
 
 	for (unsigned int i = 0; i < dev_count; i++)
 		p[i] = (struct pollfd){ .fd = devs[i].fd, .events = POLLIN };
-	p[dev_count] = (struct pollfd){ .fd = 0, .events = POLLIN };
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		if (poll(p, dev_count + 1, -1) < 0)
+		if (poll(p, dev_count, -1) < 0)
 			continue;
 		for (unsigned int i = 0; i < dev_count; i++)
 			if (p[i].revents)
 				drain(&devs[i]);
-		if (p[dev_count].revents)
-			break;
 	}
 	for (unsigned int i = 0; i < dev_count; i++)
 		drain(&devs[i]);
@@ -151,14 +154,21 @@ static void run(void)
 int main(int argc, char **argv)
 {
 	struct sigaction act = { .sa_handler = on_term };
-	int lost = 0;
+	int lost = 0, o;
 
-	if (argc < 2 || argc - 1 > MAX_DEVS)
+	while ((o = getopt(argc, argv, "l:")) != -1) {
+		if (o != 'l')
+			return 2;
+		log_file = fopen(optarg, "we");
+		if (!log_file)
+			return 1;
+	}
+	if (optind == argc || argc - optind > MAX_DEVS)
 		return 2;
 	udp_port = strack_udp_port();
-	for (dev_count = 0; (int)dev_count < argc - 1; dev_count++) {
-		if (open_dev(&devs[dev_count], argv[dev_count + 1])) {
-			fprintf(stderr, "tap: %s: %s\n", argv[dev_count + 1], strerror(errno));
+	for (; optind < argc; optind++, dev_count++) {
+		if (open_dev(&devs[dev_count], argv[optind])) {
+			fprintf(stderr, "tap: %s: %s\n", argv[optind], strerror(errno));
 			return 1;
 		}
 	}

@@ -21,10 +21,8 @@
  *	psn=N		STrack sequence number
  *
  * Only STrack and TCP packets match; ARP and the like always pass. With -l each
- * such packet is logged: time ns, direction, pass|drop|dup, source port, type,
- * flags, PSN, aux, UDP payload, segments.
+ * such packet is logged, with pass, drop or dup as its fate (see packet_log()).
  */
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -102,32 +100,7 @@ static bool parse_rule(char *text)
 	return true;
 }
 
-/* Type, flags and sequence number of either protocol. */
-struct summary {
-	unsigned int type, flags, aux;
-	uint32_t psn;
-	bool data;
-};
-
-static struct summary summarise(const struct frame *f)
-{
-	struct summary s = { };
-
-	if (f->kind == FRAME_TCP) {
-		s.flags = f->header[13];
-		s.psn = wire_get32(f->header + 4);
-		s.data = f->payload > 0;
-	} else if (f->header_room >= 16) {
-		s.type = f->header[0] & 15;
-		s.flags = f->header[AT_FLAGS];
-		s.aux = wire_get16(f->header + AT_AUX);
-		s.psn = wire_get32(f->header + AT_PSN);
-		s.data = s.type == WIRE_DATA && f->payload > WIRE_DATA_SIZE;
-	}
-	return s;
-}
-
-static bool matches(const struct rule *r, const struct frame *f, const struct summary *s, int dir)
+static bool matches(const struct rule *r, const struct frame *f, const struct packet_summary *s, int dir)
 {
 	return (r->dirs & dir) && (!r->limit || r->matches < r->limit) &&
 	       (!r->type || r->type == (int)s->type) &&
@@ -136,28 +109,17 @@ static bool matches(const struct rule *r, const struct frame *f, const struct su
 	       (!r->has_psn || r->psn == s->psn);
 }
 
-static void write_log(const struct packet *pkt, const struct frame *f, const struct summary *s,
-		      int dir, const char *fate)
-{
-	if (!log_file)
-		return;
-	fprintf(log_file, "%" PRIu64 " %s %s %u %s %#x %" PRIu32 " %u %u %u\n", pkt->when,
-		dir == AB ? "ab" : "ba", fate, f->sport,
-		f->kind == FRAME_TCP ? "TCP" : wire_type_name(s->type), s->flags, s->psn, s->aux,
-		f->payload, packet_segments(pkt, f));
-}
-
 /* How often the packet is to be passed on. */
 static int judge(const struct packet *pkt, int dir)
 {
-	struct summary s;
+	struct packet_summary s;
 	struct frame f;
 	int copies = 1;
 
 	packet_frame(pkt, &f, udp_port);
 	if (f.kind == FRAME_OTHER)
 		return 1;
-	s = summarise(&f);
+	s = packet_summarise(&f);
 	for (unsigned int i = 0; i < rule_count; i++) {
 		if (!matches(&rules[i], &f, &s, dir))
 			continue;
@@ -165,7 +127,9 @@ static int judge(const struct packet *pkt, int dir)
 		copies = rules[i].dup ? 2 : 0;
 		break;
 	}
-	write_log(pkt, &f, &s, dir, copies == 1 ? "pass" : copies ? "dup" : "drop");
+	if (log_file)
+		packet_log(log_file, pkt, &f, dir == AB ? "ab" : "ba",
+			   copies == 1 ? "pass" : copies ? "dup" : "drop");
 	return copies;
 }
 

@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# timeout: 400
+#
+# Namespaces come and go, with sockets open and packets under way.
+
+. "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
+. "${STRACK_LIB:-$(dirname "$0")/../lib}/net_lib.sh"
+
+require_family
+TIMES=${NAMESPACES:-$((SLOW > 1 ? 20 : 100))}
+
+move() {
+	# shellcheck disable=SC2086 # TCP is empty or one word
+	bulk $TCP -t 30 "$@"
+}
+
+# Memory that the kernel does not give back after each namespace would add up.
+unreclaimable() {
+	awk '/^SUnreclaim/ { print $2 }' /proc/meminfo
+}
+
+one_life() {
+	local ns
+	ns=life-$1
+	ip netns add "$ns" && ip -n "$ns" link set dev lo up || return 1
+	move -s "$ns" -c "$ns" -b 50000 127.0.0.1 >/dev/null || return 1
+	# shellcheck disable=SC2086
+	talk $TCP -n "$ns" listen 127.0.0.1 7400 pause >"$TMP/l" 2>&1 &
+	server=$!
+	wait_line "$TMP/l" listen || return 1
+	# shellcheck disable=SC2086
+	talk $TCP -n "$ns" connect 127.0.0.1 7400 send=100000 pause >"$TMP/c" 2>&1 &
+	client=$!
+	wait_line "$TMP/c" "send=100000" || return 1
+	# its name goes first: the sockets keep the namespace until they are gone
+	ip netns del "$ns" && kill -KILL "$server" "$client"
+	wait "$server" "$client" 2>/dev/null
+	return 0
+}
+
+many_lives() {
+	local before after grown
+	for i in $(seq 5); do one_life "w$i" || return 1; done
+	sleep 1
+	before=$(unreclaimable)
+	for i in $(seq "$TIMES"); do
+		one_life "$i" || { echo "round $i"; cat "$TMP/l" "$TMP/c"; return 1; }
+	done
+	__namespaces_gone() { [ "$(unreclaimable)" -lt $((before + TIMES * 40)) ]; }
+	# they are taken down in the background
+	slowwait 30 __namespaces_gone || {
+		after=$(unreclaimable)
+		grown=$(((after - before) / TIMES))
+		echo "$grown kB of kernel memory stay behind for each namespace"
+		return 1
+	}
+}
+
+many_at_once() {
+	local jobs=""
+	for i in 1 2 3 4 5 6 7 8; do
+		ip netns add "par-$i" && ip -n "par-$i" link set dev lo up || return 1
+		move -s "par-$i" -c "par-$i" -b 300000 127.0.0.1 >"$TMP/par$i" 2>&1 &
+		jobs="$jobs $!"
+	done
+	for job in $jobs; do
+		wait "$job" || { cat "$TMP"/par*; return 1; }
+	done
+	for i in 1 2 3 4 5 6 7 8; do
+		ip netns del "par-$i"
+	done
+}
+
+# The peer's namespace is deleted in the middle of a transfer: its end falls
+# silent, ours gives up after its retries, and everything is gone then.
+deleted_under_traffic() {
+	setup_cable 1500
+	if is_tcp; then
+		ns_sysctl "$H1" net.ipv4.tcp_retries2=3
+	else
+		ns_sysctl "$H1" net.strack.retries=5
+	fi
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H2" listen "$H2_4" 7401 recv=1000000000 >"$TMP/l" 2>&1 &
+	server=$!
+	wait_line "$TMP/l" listen
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H1" -t 30 connect "$H2_4" 7401 send=1000000000 >"$TMP/c" 2>&1 &
+	client=$!
+	wait_line "$TMP/c" "connect ok"
+	sleep 0.2
+	cleanup_ns "$H2"
+	wait_exit "$client" 30000
+	[ $? -eq 1 ] || { echo "the other end did not notice"; cat "$TMP/c"; return 1; }
+	grep -q -e ETIMEDOUT -e EHOSTUNREACH -e ENETUNREACH -e ECONNRESET "$TMP/c" || {
+		cat "$TMP/c"
+		return 1
+	}
+	wait "$server" 2>/dev/null
+	wait_sockets "$H1" 0 20 || { echo "$(sockets_in "$H1") sockets left"; return 1; }
+	cleanup_ns "$H1"
+}
+
+# Only the device goes: packets have no way out, the socket still closes.
+device_deleted_under_traffic() {
+	setup_cable 1500
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H2" listen "$H2_4" 7402 recv=1000000000 >"$TMP/l" 2>&1 &
+	server=$!
+	wait_line "$TMP/l" listen
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H1" connect "$H2_4" 7402 send=1000000000 >"$TMP/c" 2>&1 &
+	client=$!
+	wait_line "$TMP/c" "connect ok"
+	sleep 0.2
+	ip -n "$H1" link del dev v1
+	sleep 0.2
+	kill -KILL "$client" "$server"
+	wait "$client" "$server" 2>/dev/null
+	cleanup_ns "$H1" "$H2"
+}
+
+# Counters, settings and ports are each namespace's own.
+apart() {
+	local n
+	setup_ns A B
+	ns_sysctl "$A" net.strack.paths=5
+	n=$(in_ns "$B" cat /proc/sys/net/strack/paths)
+	[ "$n" -eq 128 ] || { echo "paths of the other namespace are $n"; return 1; }
+	move -s "$A" -c "$A" -b 10000 127.0.0.1 >"$TMP/out" || return 1
+	[ "$(value paths "$(cat "$TMP/out")")" -eq 5 ] || { cat "$TMP/out"; return 1; }
+	n=$(in_ns "$B" cat /proc/net/strack/snmp | awk '{ sum += $2 } END { print sum + 0 }')
+	[ "$n" -eq 0 ] || { echo "the other namespace counted $n events"; return 1; }
+	n=$(counter "$A" StrackPassiveOpens)
+	[ "$n" -eq 1 ] || { echo "$n passive opens counted"; return 1; }
+}
+
+ktap_print_header
+ktap_set_plan 5
+ktap_test_result "$TIMES namespaces deleted with open sockets" many_lives
+ktap_test_result "eight at once" many_at_once
+ktap_test_result "deleted under traffic" deleted_under_traffic
+ktap_test_result "device deleted under traffic" device_deleted_under_traffic
+if is_tcp; then
+	ktap_test_skip "settings and counters are apart" "there are none of TCP"
+else
+	ktap_test_result "settings and counters are apart" apart
+fi
+ktap_finished
