@@ -51,6 +51,10 @@ impl Sockets {
     fn open(ns: &Arc<NetNs>) -> Result<Sockets> {
         let net = ns.net.as_net();
         let port = udp::port();
+        if port == 0 {
+            // Would be bound to some free port, where nobody sends to.
+            return Err(EINVAL);
+        }
         // SAFETY: The namespace is alive as long as its state is in use, and the sockets are closed
         // when that ends.
         let v4 = unsafe { UdpSocket::open(net, true, port) }?;
