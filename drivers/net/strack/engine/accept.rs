@@ -204,7 +204,7 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     let ids = new_ids(ns)?;
     let mut config = ns.config();
     socket::inherit(&listener.sock, &sock, &mut config)?;
-    config.mss = route.max_payload();
+    config.mss = Inner::usable_payload(&route);
     config.rcv_window = Inner::receive_window(&sock);
     if sock.keeps_alive() {
         config.keepalive = Some(ns.keepalive());

@@ -14,17 +14,24 @@ use crate::{
     proto::psn::Psn,
     proto::wire,
     sys::{
-        pages::PageBuf,
+        pages::{
+            PageBuf,
+            MAX_ORDER, //
+        },
         skb::Skb, //
     },
 };
 use kernel::{
     alloc::KVVec,
+    page::PAGE_SIZE,
     prelude::*, //
 };
 
 /// Bytes in front of a payload, for the header.
 pub(crate) const HEADROOM: usize = wire::DATA_HEADER;
+
+/// Largest payload there is room for in a run of pages.
+pub(crate) const MAX_PAYLOAD: u16 = ((PAGE_SIZE << MAX_ORDER) - HEADROOM) as u16;
 
 /// A packet to send.
 pub(crate) struct TxPacket {

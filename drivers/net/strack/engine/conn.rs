@@ -20,7 +20,8 @@ use crate::{
             Ring,
             RxPacket,
             TxPacket,
-            HEADROOM, //
+            HEADROOM,
+            MAX_PAYLOAD, //
         },
         net::NetNs,
         output::Outbox, //
@@ -155,6 +156,8 @@ pub(crate) struct Inner {
     rx_mem: u32,
     /// Payload bytes in order and not yet read.
     pub(crate) rx_bytes: usize,
+    /// Our stream has ended; what `tx` has is the rest of it.
+    shut: bool,
     /// The peer's stream has ended; what `rx_bytes` counts is the rest of it.
     pub(crate) peer_finished: bool,
     /// Slots in each ring.
@@ -211,6 +214,7 @@ impl Conn {
             rx_counted: proto.rcv_nxt(),
             rx_mem: 0,
             rx_bytes: 0,
+            shut: false,
             peer_finished: false,
             window,
             path_bytes: KVVec::from_elem(0, usize::from(MAX_PATHS), GFP_KERNEL)?,
@@ -299,8 +303,7 @@ impl Conn {
             if hard {
                 inner.proto.abort(now, ResetCode::Aborted);
             } else {
-                inner.hold_tail(Hold::Not);
-                inner.proto.shutdown_send();
+                inner.shut_send();
             }
         });
     }
@@ -363,6 +366,18 @@ impl Inner {
     pub(crate) fn tx_slots(&self) -> u32 {
         let used = self.proto.next_queue_psn().dist_from(self.proto.una());
         self.window.saturating_sub(used).saturating_sub(1)
+    }
+
+    /// Largest payload of a data packet on `route`, bytes: what the path takes, and a page run holds.
+    pub(crate) fn usable_payload(route: &Route) -> u16 {
+        route.max_payload().min(MAX_PAYLOAD)
+    }
+
+    /// Our stream ends with what is queued.
+    pub(crate) fn shut_send(&mut self) {
+        self.shut = true;
+        self.hold_tail(Hold::Not);
+        self.proto.shutdown_send();
     }
 
     /// Largest payload of a new packet, bytes.
@@ -609,6 +624,8 @@ impl Inner {
     fn failure(&self) -> Option<Error> {
         Some(match self.proto.failure()? {
             Failure::Refused => ECONNREFUSED,
+            // As TCP in CLOSE_WAIT.
+            Failure::Reset if self.peer_finished && !self.shut => EPIPE,
             Failure::Reset => ECONNRESET,
             // By this end itself, which knows.
             Failure::Aborted => return None,

@@ -39,10 +39,7 @@ use crate::{
     },
     sys::skb::Skb,
 };
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 /// One packet of an skb.
 struct Segment {

@@ -120,7 +120,7 @@ impl Inner {
         }
         self.route = Route::lookup(&conn.ns, &self.flow).ok();
         if let Some(route) = &self.route {
-            self.proto.on_path_mtu(route.max_payload());
+            self.proto.on_path_mtu(Inner::usable_payload(route));
         }
     }
 

@@ -22,15 +22,47 @@ use kernel::{
 
 const CHAINS: usize = 256;
 
+/// Which packets an address is meant for.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope {
+    /// The address; "any" of IPv6 is any of both versions.
+    pub(crate) addr: Addr,
+    /// `IPV6_V6ONLY`: "any" of IPv6 leaves IPv4 alone.
+    pub(crate) v6only: bool,
+}
+
+impl Scope {
+    fn takes(&self, v4: bool) -> bool {
+        if self.addr == Addr::ANY {
+            !(v4 && self.v6only)
+        } else {
+            v4 == self.addr.is_v4()
+        }
+    }
+
+    /// Whether a packet to `addr` is meant.
+    fn covers(&self, addr: &Addr) -> bool {
+        self.takes(addr.is_v4()) && (self.addr.is_any() || self.addr == *addr)
+    }
+
+    /// Whether there are packets that both mean.
+    fn overlaps(&self, other: &Scope) -> bool {
+        let family = [true, false]
+            .into_iter()
+            .any(|v4| self.takes(v4) && other.takes(v4));
+        family && (self.addr.is_any() || other.addr.is_any() || self.addr == other.addr)
+    }
+}
+
 /// A bound port.
 struct Bound {
     port: u16,
-    addr: Addr,
+    scope: Scope,
     /// `SO_BINDTODEVICE`, or zero.
     dev: i32,
     /// `SO_REUSEADDR` at the time of binding.
     reuse: bool,
-    /// IPv6 sockets that leave IPv4 alone are not there yet: a wildcard is a wildcard for both.
+    /// After listen().
     listener: Option<Arc<Listener>>,
     /// The socket, as an identity only.
     owner: usize,
@@ -63,25 +95,27 @@ impl Ports {
     }
 
     /// Whether somebody else has `port` in a way that excludes the caller.
-    fn conflict(&self, sock: &Sock, addr: Addr, port: u16, listening: bool) -> bool {
+    ///
+    /// As for TCP, two holders of `SO_REUSEADDR` may share, as long as none of the others listens.
+    fn conflict(&self, sock: &Sock, scope: &Scope, port: u16) -> bool {
         self.chain(port).iter().any(|other| {
             other.port == port
                 && other.owner != owner_of(sock)
                 && (other.dev == 0 || sock.bound_dev() == 0 || other.dev == sock.bound_dev())
-                && (other.addr.is_any() || addr.is_any() || other.addr == addr)
-                && !(other.reuse && sock.reuse() && other.listener.is_none() && !listening)
+                && other.scope.overlaps(scope)
+                && !(other.reuse && sock.reuse() && other.listener.is_none())
         })
     }
 
-    /// Takes `port` at `addr` for `sock`.
-    pub(crate) fn bind(&mut self, sock: &Sock, addr: Addr, port: u16) -> Result {
-        if self.conflict(sock, addr, port, false) {
+    /// Takes `port` at `scope` for `sock`.
+    pub(crate) fn bind(&mut self, sock: &Sock, scope: Scope, port: u16) -> Result {
+        if self.conflict(sock, &scope, port) {
             return Err(EADDRINUSE);
         }
         self.chain_mut(port).push(
             Bound {
                 port,
-                addr,
+                scope,
                 dev: sock.bound_dev(),
                 reuse: sock.reuse(),
                 listener: None,
@@ -93,7 +127,7 @@ impl Ports {
     }
 
     /// Takes any free port of the namespace's range (`net.ipv4.ip_local_port_range`).
-    pub(crate) fn bind_any(&mut self, sock: &Sock, net: &NetHandle, addr: Addr) -> Result<u16> {
+    pub(crate) fn bind_any(&mut self, sock: &Sock, net: &NetHandle, scope: Scope) -> Result<u16> {
         let (low, high) = net.port_range();
         let span = u32::from(high.saturating_sub(low)) + 1;
         let start = (random() as u32).checked_rem(span).unwrap_or(0);
@@ -101,7 +135,7 @@ impl Ports {
             // Wraps round within the range; the sum is below twice its length.
             let offset = (start + i).checked_rem(span).unwrap_or(0);
             let port = u16::try_from(u32::from(low) + offset)?;
-            match self.bind(sock, addr, port) {
+            match self.bind(sock, scope, port) {
                 Err(e) if e == EADDRINUSE => (),
                 result => return result.map(|()| port),
             }
@@ -113,11 +147,11 @@ impl Ports {
     pub(crate) fn listen(
         &mut self,
         sock: &Sock,
-        addr: Addr,
+        scope: Scope,
         port: u16,
         listener: &Arc<Listener>,
     ) -> Result {
-        if self.conflict(sock, addr, port, true) {
+        if self.conflict(sock, &scope, port) {
             return Err(EADDRINUSE);
         }
         for bound in self.chain_mut(port).iter_mut() {
@@ -145,11 +179,11 @@ impl Ports {
             .iter()
             .filter(|bound| {
                 bound.port == port
-                    && (bound.addr.is_any() || bound.addr == addr)
+                    && bound.scope.covers(&addr)
                     && (bound.dev == 0 || bound.dev == dev)
             })
             .filter(|bound| bound.listener.is_some())
-            .max_by_key(|bound| (!bound.addr.is_any(), bound.dev != 0))?
+            .max_by_key(|bound| (!bound.scope.addr.is_any(), bound.dev != 0))?
             .listener
             .clone()
     }

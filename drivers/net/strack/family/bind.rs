@@ -35,6 +35,9 @@ pub(crate) fn bind(sock: &Sock, given: Given) -> Result {
         if !matches!(socket.phase, Phase::Idle) || socket.bound.is_some() {
             return Err(EINVAL);
         }
+        if socket.v6only && addr.addr.is_v4() {
+            return Err(EINVAL);
+        }
     }
     check_addr(&ns, &lock, &addr)?;
     if addr.port != 0 && ns.net.port_privileged(addr.port) {
@@ -106,12 +109,13 @@ fn check_addr(ns: &NetNs, sock: &Sock, addr: &SockAddr) -> Result {
 }
 
 fn take_port(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
+    let scope = sock::inner(lock).scope(&addr);
     let port = {
         let mut ports = ns.ports.lock();
         if addr.port == 0 {
-            ports.bind_any(lock, &ns.net, addr.addr)?
+            ports.bind_any(lock, &ns.net, scope)?
         } else {
-            ports.bind(lock, addr.addr, addr.port)?;
+            ports.bind(lock, scope, addr.port)?;
             addr.port
         }
     };

@@ -78,17 +78,21 @@ pub(crate) fn connect(sock: &Sock, given: Given, nonblock: bool) -> Result {
 
     if connecting() {
         let mut timeo = lock.sndtimeo(nonblock);
+        let pending = if first { EINPROGRESS } else { EALREADY };
         if timeo == 0 {
-            return Err(if first { EINPROGRESS } else { EALREADY });
+            return Err(pending);
         }
         lock.wait(&mut timeo, &mut || !connecting()).map_err(|error| {
             // Time is up, but the connection attempt goes on.
             if error == EAGAIN {
-                EINPROGRESS
+                pending
             } else {
                 error
             }
         })?;
+    } else if first && nonblock {
+        // Decided already, as on the loopback device; but a program expects to be told later.
+        return Err(EINPROGRESS);
     }
     finish(&ns, &mut lock, &conn)
 }
@@ -116,7 +120,7 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
         // As TCP: the wildcard is this host.
         dest.addr = dest.addr.loopback_like(&bound.addr);
     }
-    if dest.addr.is_multicast() {
+    if dest.addr.is_multicast() || (dest.addr.is_v4() && sock::inner(lock).v6only) {
         return Err(ENETUNREACH);
     }
     if dest.addr.is_link_local() && dest.scope == 0 && lock.bound_dev() == 0 {
@@ -140,7 +144,7 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     let local_port = socket.bound.map_or(0, |bound| bound.port);
     let mut config = ns.config();
     socket.options.apply(&mut config);
-    config.mss = route.max_payload();
+    config.mss = Inner::usable_payload(&route);
     config.rcv_window = Inner::receive_window(lock);
     if lock.keeps_alive() {
         config.keepalive = Some(ns.keepalive());

@@ -240,12 +240,13 @@ unsafe extern "C" fn strack_setsockopt(
 ) -> c_int {
     // SAFETY: By the caller's promise, for both.
     unit(unsafe { sock_of(sock) }.and_then(|sk| {
-        if level != bindings::SOL_STRACK as c_int {
-            return Err(ENOPROTOOPT);
-        }
         // SAFETY: By the caller's promise.
         let value = unsafe { OptIn::new(value, len) }?;
-        sockopt::set(sk, name as c_uint, &value)
+        match level as c_uint {
+            bindings::SOL_STRACK => sockopt::set(sk, name as c_uint, &value),
+            bindings::SOL_IPV6 => sockopt::set_ipv6(sk, name as c_uint, &value),
+            _ => Err(ENOPROTOOPT),
+        }
     }))
 }
 
@@ -263,12 +264,13 @@ unsafe extern "C" fn strack_getsockopt(
 ) -> c_int {
     // SAFETY: By the caller's promise.
     unit(unsafe { sock_of(sock) }.and_then(|sk| {
-        if level != bindings::SOL_STRACK as c_int {
-            return Err(ENOPROTOOPT);
-        }
         // SAFETY: By the caller's promise nobody else uses it during the call.
         let mut out = OptOut::new(unsafe { &mut *opt })?;
-        sockopt::get(sk, name as c_uint, &mut out)?;
+        match level as c_uint {
+            bindings::SOL_STRACK => sockopt::get(sk, name as c_uint, &mut out)?,
+            bindings::SOL_IPV6 => sockopt::get_ipv6(sk, name as c_uint, &mut out)?,
+            _ => return Err(ENOPROTOOPT),
+        }
         out.finish()
     }))
 }

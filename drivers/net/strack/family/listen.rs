@@ -43,9 +43,10 @@ pub(crate) fn listen(sock: &Sock, backlog: i32) -> Result {
     bind::autobind(&ns, &mut lock, SockAddr::ANY)?;
     let bound = sock::inner(&mut lock).bound.ok_or(EINVAL)?;
     let listener = Listener::new(&lock, backlog)?;
+    let scope = sock::inner(&mut lock).scope(&bound);
     ns.ports
         .lock()
-        .listen(&lock, bound.addr, bound.port, &listener)?;
+        .listen(&lock, scope, bound.port, &listener)?;
     sock::inner(&mut lock).phase = Phase::Listening(listener);
     lock.clear_shutdown();
     lock.set_state(bindings::TCP_LISTEN);
@@ -76,7 +77,7 @@ pub(crate) fn accept(sock: &Sock, newsock: NonNull<bindings::socket>, nonblock: 
         }
     };
     let Ready { sock, .. } = ready;
-    sock.lock().graft(newsock);
+    sock::graft(sock, newsock);
     Ok(())
 }
 

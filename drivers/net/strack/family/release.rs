@@ -3,7 +3,6 @@
 //! shutdown() and close().
 
 use crate::{
-    engine::conn::Hold,
     family::{
         bind,
         listen,
@@ -55,10 +54,7 @@ pub(crate) fn shutdown(sock: &Sock, how: i32) -> Result {
     }
     lock.add_shutdown(how);
     if how & SEND_SHUTDOWN != 0 {
-        conn.work(|inner, _| {
-            inner.hold_tail(Hold::Not);
-            inner.proto.shutdown_send();
-        });
+        conn.work(|inner, _| inner.shut_send());
     }
     lock.wake_state();
     Ok(())

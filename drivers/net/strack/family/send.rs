@@ -25,7 +25,10 @@ use crate::{
     proto::connection::State,
     sys::{
         bindings,
-        pages::PageBuf,
+        pages::{
+            PageBuf,
+            MAX_ORDER, //
+        },
         sock::{
             self,
             Sock,
@@ -213,27 +216,30 @@ fn copy_packet(
     mss: usize,
     more: bool,
 ) -> Result<TxPacket> {
-    let len = left.min(mss);
-    let room = if more || len == mss {
+    let want = left.min(mss);
+    let want_room = if more || want == mss {
         mss
     } else {
-        len.next_power_of_two().clamp(MIN_ROOM.min(mss), mss)
+        want.next_power_of_two().clamp(MIN_ROOM.min(mss), mss)
     };
     let socket = sock::inner(lock);
-    let fits = |page: &TxPage| page.page.len() - page.used >= HEADROOM + room;
+    let fits = |page: &TxPage| page.page.len() - page.used >= HEADROOM + want_room;
     if !socket.tx_page.as_ref().is_some_and(fits) {
         // A small write does not deserve a large page.
-        let order = match left {
-            0..2048 => 0,
-            2048..8192 => 2,
-            _ => crate::sys::pages::MAX_ORDER,
+        let order = match left.max(want_room) + HEADROOM {
+            0..4096 => 0,
+            4096..16384 => 2,
+            _ => MAX_ORDER,
         };
         socket.tx_page = Some(TxPage {
-            page: new_page(order, HEADROOM + room)?,
+            page: PageBuf::alloc(order, GFP_KERNEL)?,
             used: 0,
         });
     }
     let page = socket.tx_page.as_mut().ok_or(ENOMEM)?;
+    // When large pages are scarce, a smaller one makes a smaller packet.
+    let room = want_room.min(page.page.len() - page.used - HEADROOM);
+    let len = want.min(room);
     page.page
         .copy_from_iter(page.used + HEADROOM, len, &mut msg.msg_iter)?;
     let packet = TxPacket {
@@ -244,18 +250,4 @@ fn copy_packet(
     };
     page.used += HEADROOM + room;
     Ok(packet)
-}
-
-/// A page for at least `need` bytes.
-fn new_page(order: u32, need: usize) -> Result<PageBuf> {
-    let page = PageBuf::alloc(order, GFP_KERNEL)?;
-    if page.len() >= need {
-        return Ok(page);
-    }
-    let page = PageBuf::alloc(crate::sys::pages::MAX_ORDER, GFP_KERNEL)?;
-    if page.len() >= need {
-        Ok(page)
-    } else {
-        Err(ENOBUFS)
-    }
 }

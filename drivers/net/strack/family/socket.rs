@@ -5,7 +5,8 @@
 use crate::{
     engine::{
         conn::Conn,
-        listener::Listener, //
+        listener::Listener,
+        ports::Scope, //
     },
     proto::{
         config::{
@@ -87,6 +88,8 @@ pub(crate) struct Socket {
     pub(crate) phase: Phase,
     /// What it is bound to.
     pub(crate) bound: Option<SockAddr>,
+    /// `IPV6_V6ONLY`.
+    pub(crate) v6only: bool,
     /// Its options.
     pub(crate) options: Options,
     /// Where the next payload goes.
@@ -98,6 +101,7 @@ impl Socket {
         Socket {
             phase: Phase::Idle,
             bound: None,
+            v6only: false,
             options: Options {
                 paths: None,
                 profile: None,
@@ -105,6 +109,14 @@ impl Socket {
                 nodelay: true,
             },
             tx_page: None,
+        }
+    }
+
+    /// Which packets `addr` is meant for when this socket binds to it.
+    pub(crate) fn scope(&self, addr: &SockAddr) -> Scope {
+        Scope {
+            addr: addr.addr,
+            v6only: self.v6only,
         }
     }
 

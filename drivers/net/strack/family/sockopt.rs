@@ -120,6 +120,29 @@ pub(crate) fn get(sock: &Sock, name: u32, out: &mut OptOut<'_>) -> Result {
     }
 }
 
+/// setsockopt() at level `IPPROTO_IPV6`, of which there is only `IPV6_V6ONLY`.
+pub(crate) fn set_ipv6(sock: &Sock, name: u32, value: &OptIn) -> Result {
+    if name != bindings::IPV6_V6ONLY {
+        return Err(ENOPROTOOPT);
+    }
+    let on = value.int()? != 0;
+    change(sock, |socket| {
+        if socket.bound.is_some() || !matches!(socket.phase, Phase::Idle) {
+            return Err(EINVAL);
+        }
+        socket.v6only = on;
+        Ok(())
+    })
+}
+
+/// getsockopt() at level `IPPROTO_IPV6`.
+pub(crate) fn get_ipv6(sock: &Sock, name: u32, out: &mut OptOut<'_>) -> Result {
+    if name != bindings::IPV6_V6ONLY {
+        return Err(ENOPROTOOPT);
+    }
+    out.int(i32::from(sock::inner(&mut sock.lock()).v6only))
+}
+
 /// Changes something under the socket lock.
 fn change(sock: &Sock, f: impl FnOnce(&mut Socket) -> Result) -> Result {
     let mut lock = sock.lock();

@@ -336,17 +336,21 @@ impl SockLock<'_> {
         })
     }
 
-    /// Gives an accepted socket its file.
-    pub(crate) fn graft(&self, newsock: NonNull<bindings::socket>) {
-        // SAFETY: `newsock` is fresh from accept4() and has no sock yet.
-        unsafe { bindings::strack_c_sk_graft(self.sock.as_ptr(), newsock.as_ptr()) }
-    }
-
     /// Cuts the socket off from its file, for good.
     pub(crate) fn orphan(&self) {
         // SAFETY: By the type invariant.
         unsafe { bindings::strack_c_sk_orphan(self.sock.as_ptr()) }
     }
+}
+
+/// Gives an accepted socket its file, and the file the reference to it.
+pub(crate) fn graft(sock: ARef<Sock>, newsock: NonNull<bindings::socket>) {
+    let lock = sock.lock();
+    // SAFETY: `newsock` is fresh from accept4() and has no sock yet.
+    unsafe { bindings::strack_c_sk_graft(sock.as_ptr(), newsock.as_ptr()) };
+    drop(lock);
+    // The file gives it back in `strack_release()`.
+    let _ = ARef::into_raw(sock);
 }
 
 /// Puts the family's part into a socket that has none.
