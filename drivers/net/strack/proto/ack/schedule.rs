@@ -7,7 +7,9 @@
 //! time, but some are worth an ACK at once. Those that become due before the
 //! host gets to send are merged into one, which answers the packet that has most
 //! to tell: a congestion mark before a duplicate before the newest packet. The
-//! answer to a PROBE is always a packet of its own.
+//! answer to a PROBE is always a packet of its own. When a sender is in trouble, as
+//! retransmissions and probes show, it is answered twice, on two paths: the trouble
+//! may be that the path of an ACK is dead.
 
 use crate::proto::{
     config::Config,
@@ -32,6 +34,11 @@ pub struct Echo {
 }
 
 impl Echo {
+    /// Whether the sender is in trouble, and may be because an ACK was lost.
+    fn is_urgent(&self) -> bool {
+        self.flags & (flags::ACK_RETX | flags::ACK_PROBE) != 0
+    }
+
     /// How much the sender would miss this one.
     fn weight(&self) -> u8 {
         if self.flags & flags::ACK_CE != 0 {
@@ -55,6 +62,8 @@ pub struct Schedule {
     // The packet to answer.
     echo: Option<Echo>,
     probe: Option<Echo>,
+    // An answer that has been given once and shall be given again.
+    repeat: Option<Echo>,
     deadline: Option<Ns>,
 }
 
@@ -70,6 +79,7 @@ impl Schedule {
             due: false,
             echo: None,
             probe: None,
+            repeat: None,
             deadline: None,
         }
     }
@@ -121,18 +131,25 @@ impl Schedule {
 
     /// Whether an ACK is due.
     pub fn is_due(&self) -> bool {
-        self.due || self.probe.is_some()
+        self.due || self.probe.is_some() || self.repeat.is_some()
     }
 
     /// An ACK that is due leaves now. Returns the packet it answers, if any.
     pub fn take(&mut self) -> Option<Echo> {
-        if let Some(probe) = self.probe.take() {
-            return Some(probe);
+        if let Some(again) = self.repeat.take() {
+            return Some(again);
         }
-        self.bytes = 0;
-        self.packets = 0;
-        self.due = false;
-        self.deadline = None;
-        self.echo.take()
+        let echo = match self.probe.take() {
+            Some(probe) => Some(probe),
+            None => {
+                self.bytes = 0;
+                self.packets = 0;
+                self.due = false;
+                self.deadline = None;
+                self.echo.take()
+            }
+        };
+        self.repeat = echo.filter(Echo::is_urgent);
+        echo
     }
 }

@@ -208,15 +208,16 @@ impl Connection {
     /// A packet may have been sent again although its first copy was on its way.
     fn note_spurious(&mut self, now: Ns, ack: &AckHeader, echo: Echo) {
         let srtt = self.rtt.srtt();
+        self.recovery.patience.on_ack(now, srtt);
         if let Some(age) = echo.age {
-            self.recovery.patience.on_arrival(now, age, srtt);
+            self.recovery.patience.on_arrival(age);
         }
         if !echo.needless || !self.recovery.resent.set_needless(ack.trigger) {
             return;
         }
         self.stats.spurious += 1;
         self.counts.add(Counter::RetransSpurious);
-        if self.recovery.patience.on_spurious(now, srtt) {
+        if echo.age.is_some() && self.recovery.patience.on_late(now, srtt) {
             self.counts.add(Counter::ReorderRaised);
         }
     }

@@ -254,10 +254,10 @@ impl Connection {
     fn poll_lost(&mut self, now: Ns) -> Option<Transmit> {
         let (psn, cause) = self.tx.first_lost()?;
         let slot = *self.tx.get(psn)?;
-        if !self.may_send(0, slot.len) && !self.recovery.must_resend {
+        if !self.may_send(0, slot.len) && self.recovery.must_resend == 0 {
             return None;
         }
-        self.recovery.must_resend = false;
+        self.recovery.must_resend = self.recovery.must_resend.saturating_sub(1);
         let entropy = self.spray.next_avoiding(now, slot.entropy);
         self.tx.set_flags(psn, flags::DATA_ACK_REQ);
         self.tx.send_again(psn, now, entropy);

@@ -35,6 +35,9 @@ use crate::proto::{
     Ns, //
 };
 
+/// Packets sent again at once after a timeout: on as many paths.
+const TIMEOUT_RESENDS: u8 = 2;
+
 /// A probe on the path of the oldest packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct TailProbe {
@@ -53,8 +56,8 @@ pub(super) struct Recovery {
     pub(super) expiries: u8,
     // When something new was last known to have arrived.
     last_progress: Ns,
-    // A timeout entitles to one retransmission, whatever the window says.
-    pub(super) must_resend: bool,
+    // Retransmissions that a timeout entitles to, whatever the window says.
+    pub(super) must_resend: u8,
     // Bytes sent since the peer was last asked for an ACK.
     pub(super) unrequested: u64,
     // Payload bytes the peer is known to have received.
@@ -75,7 +78,7 @@ impl Recovery {
             resent: Resent::new(),
             expiries: 0,
             last_progress: now,
-            must_resend: false,
+            must_resend: 0,
             unrequested: 0,
             received_bytes: 0,
             delivered_to: None,
@@ -289,7 +292,7 @@ impl Connection {
         }
         self.counts.add(Counter::Timeouts);
         self.stats.timeouts += 1;
-        self.recovery.must_resend = true;
+        self.recovery.must_resend = TIMEOUT_RESENDS;
         self.timers.stop(Timer::TailProbe);
         if now.saturating_sub(self.recovery.last_progress) < timeout {
             return;
@@ -311,13 +314,15 @@ impl Connection {
             self.stats.fast_retx += 1;
         }
         let len = u64::from(slot.len);
-        let (round, cwnd) = (self.rtt.srtt(), self.window.cwnd());
+        let window = self.window.cwnd().max(self.tx.in_flight_bytes());
         let delayed = self.rtt.delay_median() >= self.target_delay();
-        if self.recovery.blame.on_loss(now, round, len, cwnd, delayed) {
-            self.window.on_loss(now, len);
-        } else {
-            self.window.on_path_loss(len);
-        }
+        let round = self.rtt.srtt();
+        let charge = self
+            .recovery
+            .blame
+            .on_loss(now, round, len, window, delayed);
+        self.window.on_loss(now, charge);
+        self.window.on_path_loss(len - charge);
         self.path_feedback(slot.entropy, Feedback::Timeout, now);
     }
 

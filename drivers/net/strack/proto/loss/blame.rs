@@ -3,10 +3,10 @@
 //! Whether a loss is the fault of congestion or of a path.
 //!
 //! A queue that overflows was long before, and the delay has told. Packets that get
-//! lost while there is hardly any delay were taken by a dead or a damaged link, and
-//! to slow down would only delay the discovery of which one it is: the window is to
-//! shrink by one packet per round at most. Unless very many are lost: a host that
-//! cannot keep up drops packets without delaying others.
+//! lost while there is hardly any delay were taken by a dead or a damaged link. To
+//! slow down would not help them, and would delay the discovery of which link it
+//! is, so they cost a sixteenth of the window per round at most. Unless very many
+//! are lost: a host that cannot keep up drops packets without delaying others.
 //!
 //! Congestion costs one packet of window for each packet lost, and half the window
 //! per round at most: what is lost in one round was sent before the sender could
@@ -14,8 +14,14 @@
 
 use crate::proto::Ns;
 
-/// Without delay, this part of a window lost in one round is still no congestion.
+/// Without delay, this part of a window lost in one round is still no congestion,
+/// and neither are a few packets.
 const DAMAGED_SHARE: u64 = 3;
+const DAMAGED_PACKETS: u64 = 8;
+
+/// Without and with congestion, a round costs this part of the window at most.
+const DAMAGE_COST: u64 = 16;
+const CONGESTION_COST: u64 = 2;
 
 /// Losses of one round.
 #[derive(Clone, Debug)]
@@ -37,24 +43,28 @@ impl Blame {
         }
     }
 
-    /// A packet of `len` bytes was lost with a window of `cwnd` bytes; `delayed` says
-    /// whether there is a queue. Returns whether the window has to answer for it.
-    pub fn on_loss(&mut self, now: Ns, round: Ns, len: u64, cwnd: u64, delayed: bool) -> bool {
+    /// A packet of `len` bytes was lost out of a window of `window` bytes; `delayed`
+    /// says whether there is a queue, and a round lasts for `round`. Returns by how
+    /// many bytes the window is to shrink.
+    pub fn on_loss(&mut self, now: Ns, round: Ns, len: u64, window: u64, delayed: bool) -> u64 {
         let running = self
             .round_start
             .is_some_and(|start| now.saturating_sub(start) <= round);
         if !running {
             self.round_start = Some(now);
-            self.window = cwnd;
+            self.window = window;
             self.lost = 0;
             self.charged = 0;
         }
         self.lost = self.lost.saturating_add(len);
-        let congested = delayed || self.lost > self.window / DAMAGED_SHARE;
-        let charge = self.charged == 0 || (congested && self.charged < self.window / 2);
-        if charge {
-            self.charged = self.charged.saturating_add(len.max(1));
-        }
+        let damage = (self.window / DAMAGED_SHARE).max(DAMAGED_PACKETS * len);
+        let most = if delayed || self.lost > damage {
+            self.window / CONGESTION_COST
+        } else {
+            self.window / DAMAGE_COST
+        };
+        let charge = most.saturating_sub(self.charged).min(len);
+        self.charged += charge;
         charge
     }
 }
@@ -69,23 +79,23 @@ impl Default for Blame {
 mod tests {
     use super::*;
 
-    fn charged(blame: &mut Blame, now: Ns, packets: u64, delayed: bool) -> usize {
-        let losses = (0..packets).map(|_| blame.on_loss(now, 100, 1000, 30_000, delayed));
-        losses.filter(|&charged| charged).count()
+    fn charged(blame: &mut Blame, now: Ns, packets: u64, delayed: bool) -> u64 {
+        let losses = (0..packets).map(|_| blame.on_loss(now, 100, 1000, 32_000, delayed));
+        losses.sum()
     }
 
     #[test]
     fn congestion_costs_each_packet_up_to_half() {
         let mut blame = Blame::new();
-        assert_eq!(charged(&mut blame, 0, 5, true), 5);
-        assert_eq!(charged(&mut blame, 100, 25, true), 10);
-        assert_eq!(charged(&mut blame, 101, 5, true), 5);
+        assert_eq!(charged(&mut blame, 0, 5, true), 5000);
+        assert_eq!(charged(&mut blame, 100, 25, true), 11_000);
+        assert_eq!(charged(&mut blame, 101, 5, true), 5000);
     }
 
     #[test]
-    fn a_dead_path_costs_one_packet() {
+    fn a_dead_path_costs_little() {
         let mut blame = Blame::new();
-        assert_eq!(charged(&mut blame, 0, 10, false), 1);
-        assert_eq!(charged(&mut blame, 50, 5, false), 5);
+        assert_eq!(charged(&mut blame, 0, 10, false), 2000);
+        assert_eq!(charged(&mut blame, 50, 5, false), 5000);
     }
 }

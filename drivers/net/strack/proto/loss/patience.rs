@@ -10,8 +10,10 @@
 //! an ACK echoes them. That an ACK reports the others too says little about when
 //! they arrived: the ACKs before it may have been lost.
 //!
-//! When a retransmission turns out to have been needless, the age the original
-//! reached is learned as well, and all limits are stretched for a while.
+//! When a packet that was sent again turns out to have been late, the age it reached
+//! is learned as well, and all limits are stretched for a while. A retransmission
+//! can also be needless because the ACK of the original was lost. Then nothing was
+//! late, and to wait longer the next time would not help.
 
 use crate::proto::{
     rtt::Rtt,
@@ -53,7 +55,12 @@ impl Patience {
     }
 
     /// A packet has arrived that had been on its way for `age`.
-    pub fn on_arrival(&mut self, now: Ns, age: Ns, srtt: Ns) {
+    pub fn on_arrival(&mut self, age: Ns) {
+        self.slowest_now = self.slowest_now.max(age);
+    }
+
+    /// Time has passed: what is old is forgotten.
+    pub fn on_ack(&mut self, now: Ns, srtt: Ns) {
         let length = srtt.saturating_mul(EPOCH_RTTS).max(MIN_EPOCH);
         if now.saturating_sub(self.epoch_start) >= length {
             self.slowest_before = self.slowest_now;
@@ -61,12 +68,11 @@ impl Patience {
             self.epoch_start = now;
             self.stretch = (self.stretch - 1).max(UNIT);
         }
-        self.slowest_now = self.slowest_now.max(age);
     }
 
-    /// A retransmission was needless. Returns whether the limits were stretched,
-    /// which happens once per RTT.
-    pub fn on_spurious(&mut self, now: Ns, srtt: Ns) -> bool {
+    /// A packet that was sent again had only been late. Returns whether the limits
+    /// were stretched, which happens once per RTT.
+    pub fn on_late(&mut self, now: Ns, srtt: Ns) -> bool {
         if now.saturating_sub(self.last_stretched) <= srtt {
             return false;
         }
