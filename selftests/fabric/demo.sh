@@ -75,7 +75,7 @@ transfer()
 	[ "$family" = tcp ] || set -- -p "$paths" "$@"
 	before=$("$here/fabric.sh" counters)
 	xfer -f "$family" -r "$name" -i $payload -o $arrived -s "$SPINES" -j "$raw" "$@" \
-		a1 b1 10.2.1.1 || say "  $name did not finish"
+		a1 b1 10.2.1.1 || say "  $name got no further"
 	printf '{"kind":"queues","run":"%s","before":%s,"after":%s}\n' "$name" "$before" \
 		"$("$here/fabric.sh" counters)" >>"$raw"
 	printf '{"kind":"hash","run":"%s","sent":"%s","received":"%s"}\n' "$name" "$sent" \

@@ -195,8 +195,8 @@ static void progress(const struct transfer *x, uint64_t now)
 	bar[k] = 0;
 	printf("  %-12s [%s] %3" PRIu64 " %%  %5.1f MiB  %7.1f ms  %6.1f Mb/s", opt.run, bar,
 	       x->got * 100 / opt.bytes, x->got / 1048576.0, now / 1e6, x->got * 8e3 / now);
-	if (x->cut.spine)
-		printf("  (spine %u cut at %.1f ms)", x->cut.spine, x->cut.at_ns / 1e6);
+	if (x->cut.spine && x->cut.bytes == x->got)
+		printf("  spine %u is cut now", x->cut.spine);
 	putchar('\n');
 }
 
