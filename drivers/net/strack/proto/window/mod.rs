@@ -2,6 +2,7 @@
 
 //! How much may be in flight: one window per connection, over all its paths.
 
+mod base;
 mod gains;
 mod nscc;
 

@@ -16,21 +16,30 @@
 //! for fabrics far from 100 Gb/s and 12 us:
 //!
 //! * The delay is the median of three samples: hosts jitter.
-//! * The base RTT is measured. The configured one is a hint that the first sample
-//!   replaces, whichever is larger, and the minimum is kept from then on.
-//! * The target delay is the base RTT, but at least 50 us, the jitter of a host.
-//! * An increase never exceeds a fraction of the window per RTT. The loop gain
-//!   then depends neither on the number of flows nor on the configured link speed
-//!   being right.
-//! * A delay of twice the target counts as a mark: not all fabrics mark.
-//! * A lost packet costs one packet of window. Only a delay of four times the
-//!   target makes the window jump to what was delivered lately.
+//! * The target delay is the base RTT, but at least 50 us for the same reason.
+//!   The delay counts as none up to an eighth of the target, at least 1 us.
+//! * The configured base RTT is a hint only, see [`super::base`].
+//! * The proportional increase is at most a quarter of the window per RTT, the
+//!   fair increase one packet. The loop gain then depends neither on the number
+//!   of flows nor on the configured link speed being right.
+//! * An average delay of twice the target counts as a mark: not all fabrics mark.
+//! * A lost packet costs one packet of window. If one in nine is lost, the window
+//!   grows by no more than 1/32 per RTT for some time: that is more than what
+//!   random loss takes away, and limits how often a shallow queue overflows.
+//! * Only a delay of four times the target makes the window jump to what was
+//!   delivered lately ("quick adapt").
 
-use super::gains::{
-    bytes_in,
-    scale,
-    Gains,
-    ONE, //
+use super::{
+    base::{
+        BaseRtt,
+        Verify, //
+    },
+    gains::{
+        bytes_in,
+        scale,
+        Gains,
+        ONE, //
+    },
 };
 use crate::proto::{
     counter::Counter,
@@ -48,18 +57,7 @@ const MAX_WINDOW_FLOOR: u64 = 8;
 /// Proportional increase per RTT: at most this fraction of the window.
 const PROPORTIONAL_SHARE: u64 = 4;
 
-/// Fair increase per RTT: at most this fraction of the window (or one packet).
-const FAIR_SHARE: u64 = 8;
-
-/// RTTs until a base RTT above the configured one is verified, first and longest.
-const VERIFY_FIRST: u16 = 8;
-const VERIFY_LONGEST: u16 = 128;
-
-/// How many RTTs verifying takes.
-const VERIFY_ROUNDS: u16 = 2;
-
-/// Any increase per RTT for some time after heavy loss: at most this fraction of
-/// the window.
+/// The same for some time after heavy loss.
 const CROWDED_SHARE: u64 = 32;
 
 /// How many RTTs that is.
@@ -68,7 +66,7 @@ const CROWDED_ROUNDS: u8 = 32;
 /// Loss is heavy if more than this fraction of the delivered bytes was lost.
 const HEAVY_LOSS: u64 = 8;
 
-/// Loss is judged over this many packets.
+/// Loss is judged over a window of data, at least over this many packets.
 const LOSS_SAMPLE: u64 = 32;
 
 /// Strength of the decrease, in 1024ths: 0.8.
@@ -78,8 +76,8 @@ const DECREASE: u64 = 819;
 /// delivered, as a power of two.
 const QUICK_ADAPT_GATE: u32 = 3;
 
-/// Rounds at the smallest window after which the base RTT is measured anew.
-const RELEARN_ROUNDS: u8 = 8;
+/// What the window is divided by while the base RTT is verified.
+const VERIFY_CUT: u64 = 4;
 
 /// What NSCC has to be told.
 #[derive(Clone, Copy, Debug)]
@@ -96,15 +94,6 @@ pub struct NsccConfig {
     pub min_target: Ns,
 }
 
-/// Where the base RTT comes from, from the least to the most trustworthy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum BaseSource {
-    Config,
-    /// Small packets, which take less time on every link than full ones.
-    Small,
-    Full,
-}
-
 /// The state of one congestion window.
 #[derive(Clone, Debug)]
 pub struct Nscc {
@@ -112,9 +101,8 @@ pub struct Nscc {
     mtu: u64,
     min_target: Ns,
 
-    config_base_rtt: Ns,
-    base_rtt: Ns,
-    base_source: BaseSource,
+    base_rtt: BaseRtt,
+    // What follows from the base RTT.
     target: Ns,
     gains: Gains,
     max_window: u64,
@@ -124,21 +112,22 @@ pub struct Nscc {
     delay: Median3,
     avg_delay: Ns,
 
-    /// Increase not applied yet, in bytes times window bytes.
-    increase: u64,
-    /// Bytes acknowledged since the last increase was applied.
-    received: u64,
-    last_adjust: Ns,
+    /// When the current RTT began.
+    round_start: Ns,
     last_decrease: Option<Ns>,
 
+    /// Increase not applied yet, in bytes times window bytes.
+    increase: u64,
+    /// Bytes acknowledged since an increase was applied last.
+    received: u64,
     /// In fast increase.
     fast: bool,
     /// Bytes acknowledged without any delay in a row.
     undelayed: u64,
 
-    /// Bytes delivered since the current measurement began.
+    /// Bytes delivered since the current measurement began, and its end.
     achieved: u64,
-    measure_until: Option<Ns>,
+    achieved_until: Option<Ns>,
     /// Bytes whose marks are those of a queue that was reacted to already.
     ignore: u64,
 
@@ -148,15 +137,8 @@ pub struct Nscc {
     /// RTTs for which the window still grows slowly because of heavy loss.
     crowded: u8,
 
-    /// The window is halved to verify the base RTT.
-    verifying: bool,
-    /// RTTs until that begins or ends.
-    verify_rounds: u16,
-    verify_interval: u16,
-
+    /// Timeouts in a row without progress.
     timeouts: u8,
-    floor_rounds: u8,
-    floor_min_rtt: Ns,
 }
 
 impl Nscc {
@@ -167,9 +149,7 @@ impl Nscc {
             link_bytes_per_sec: config.link_bytes_per_sec,
             mtu,
             min_target: config.min_target.max(USEC),
-            config_base_rtt: config.config_base_rtt,
-            base_rtt: 0,
-            base_source: BaseSource::Config,
+            base_rtt: BaseRtt::new(config.config_base_rtt),
             target: 0,
             gains: Gains::new(0, 0, 0, mtu),
             max_window: 0,
@@ -177,26 +157,21 @@ impl Nscc {
             inflight: 0,
             delay: Median3::new(),
             avg_delay: 0,
+            round_start: 0,
+            last_decrease: None,
             increase: 0,
             received: 0,
-            last_adjust: 0,
-            last_decrease: None,
             fast: true,
             undelayed: 0,
             achieved: 0,
-            measure_until: None,
+            achieved_until: None,
             ignore: 0,
             sample_delivered: 0,
             sample_lost: 0,
             crowded: 0,
-            verifying: false,
-            verify_rounds: VERIFY_FIRST,
-            verify_interval: VERIFY_FIRST,
             timeouts: 0,
-            floor_rounds: 0,
-            floor_min_rtt: Ns::MAX,
         };
-        nscc.set_base_rtt(config.config_base_rtt, BaseSource::Config);
+        nscc.rescale();
         nscc
     }
 
@@ -207,7 +182,7 @@ impl Nscc {
 
     /// RTT of the idle fabric.
     pub fn base_rtt(&self) -> Ns {
-        self.base_rtt
+        self.base_rtt.get()
     }
 
     /// Queueing delay aimed at.
@@ -228,50 +203,45 @@ impl Nscc {
         &mut self,
         now: Ns,
         new_bytes: u64,
-        ecn: bool,
+        marked: bool,
         rtt: Option<Ns>,
     ) -> Option<Counter> {
         let window_used = self.inflight >= self.cwnd / 2;
-        self.inflight = self.inflight.saturating_sub(new_bytes);
-        self.received = self.received.saturating_add(new_bytes);
-        self.achieved = self.achieved.saturating_add(new_bytes);
-        if new_bytes > 0 {
-            self.timeouts = 0;
-        }
-        self.judge_loss(new_bytes);
-        let old_queue = ecn && self.ignore > 0;
-        self.ignore = self.ignore.saturating_sub(new_bytes);
+        let old_queue = marked && self.ignore > 0;
+        self.on_delivered(new_bytes);
         let rtt = rtt?;
 
-        self.learn_base_rtt(rtt, new_bytes, ecn);
-        let delay = self.delay.push(rtt.saturating_sub(self.base_rtt));
-        self.average(delay, new_bytes);
-        if old_queue || self.verifying {
-            self.forget_increase();
-            self.end_round(now, false);
-            return None;
+        let full_packet = new_bytes >= self.mtu / 4 * 3;
+        if self.base_rtt.on_sample(rtt, full_packet, marked) {
+            self.rescale();
         }
+        let delay = self.delay.push(rtt.saturating_sub(self.base_rtt.get()));
+        self.average(delay, new_bytes);
+        let round_over = self.end_round(now);
+
         if self.quick_adapt(now, delay) {
-            self.forget_increase();
             return Some(Counter::WindowQuickAdapt);
         }
-
-        let mut event = None;
-        if delay >= self.target {
-            self.fast = false;
-            self.undelayed = 0;
-            if ecn || delay / 2 >= self.target {
-                event = self.decrease(now);
-            } else if window_used {
-                let increase = self.gains.fair().min(self.mtu.max(self.gains.eta()));
-                self.add_increase(increase, new_bytes);
-            }
-        } else if !ecn && window_used {
-            self.approach_target(delay, new_bytes);
+        if old_queue || self.base_rtt.verifying() {
+            return None;
         }
-        self.relearn_at_floor(now, rtt, ecn, delay);
-        self.apply_increase(now, window_used);
-        event
+        self.remeasure_at_floor(rtt, delay, marked, round_over);
+        if delay < self.target {
+            if !marked && window_used {
+                self.approach_target(delay, new_bytes);
+            }
+        } else {
+            self.leave_fast_increase();
+            if marked || self.avg_delay / 2 >= self.target {
+                return self.decrease(now);
+            }
+            if window_used {
+                let one_packet = self.mtu.max(self.gains.eta());
+                self.add_increase(self.gains.fair().min(one_packet), new_bytes);
+            }
+        }
+        self.apply_increase(round_over, window_used && !marked);
+        None
     }
 
     pub(super) fn on_penalty(&mut self, penalty: u16, new_bytes: u64) {
@@ -279,11 +249,7 @@ impl Nscc {
             return;
         }
         let cut = new_bytes.saturating_mul(u64::from(penalty)) / 128;
-        self.cwnd = self
-            .cwnd
-            .min(self.inflight)
-            .saturating_sub(cut)
-            .max(self.mtu);
+        self.cwnd = self.cwnd.saturating_sub(cut).max(self.mtu);
         self.forget_increase();
     }
 
@@ -295,9 +261,9 @@ impl Nscc {
     pub(super) fn on_loss(&mut self, bytes: u64) {
         self.on_path_loss(bytes);
         self.sample_lost = self.sample_lost.saturating_add(bytes);
-        self.cwnd = self.cwnd.saturating_sub(bytes.min(self.mtu)).max(self.mtu);
-        self.fast = false;
-        self.undelayed = 0;
+        let one_packet = bytes.min(self.mtu);
+        self.cwnd = self.cwnd.saturating_sub(one_packet).max(self.mtu);
+        self.leave_fast_increase();
     }
 
     pub(super) fn on_timeout(&mut self) {
@@ -311,126 +277,33 @@ impl Nscc {
 
     /// The RTT as it is now, queues included.
     fn round(&self) -> Ns {
-        self.base_rtt.saturating_add(self.avg_delay)
+        self.base_rtt.get().saturating_add(self.avg_delay)
     }
 
-    fn set_base_rtt(&mut self, base_rtt: Ns, source: BaseSource) {
-        self.base_rtt = base_rtt;
-        self.base_source = source;
+    /// Computes what depends on the base RTT.
+    fn rescale(&mut self) {
+        let base_rtt = self.base_rtt.get();
+        let link = self.link_bytes_per_sec;
         self.target = base_rtt.max(self.min_target);
-        self.gains = Gains::new(self.link_bytes_per_sec, base_rtt, self.target, self.mtu).clamped();
-        let pipe = bytes_in(self.link_bytes_per_sec, self.target);
+        self.gains = Gains::new(link, base_rtt, self.target, self.mtu).clamped();
+        // On a short RTT it takes more to keep the link busy while hosts jitter.
+        let jitter = bytes_in(link, self.target);
         self.max_window = self
             .gains
             .max_window()
-            .max(pipe.saturating_add(pipe / 2))
+            .max(jitter.saturating_add(jitter / 2))
             .max(MAX_WINDOW_FLOOR * self.mtu);
     }
 
-    fn learn_base_rtt(&mut self, rtt: Ns, new_bytes: u64, ecn: bool) {
-        let source = if new_bytes >= self.mtu / 4 * 3 {
-            BaseSource::Full
-        } else {
-            BaseSource::Small
-        };
-        let better = source > self.base_source;
-        let lower = rtt < self.base_rtt;
-        // A marked packet has been in a queue: no reason to believe in a longer RTT.
-        if better && (lower || !ecn) || source == self.base_source && lower {
-            self.set_base_rtt(rtt, source);
+    fn on_delivered(&mut self, bytes: u64) {
+        self.inflight = self.inflight.saturating_sub(bytes);
+        self.ignore = self.ignore.saturating_sub(bytes);
+        self.received = self.received.saturating_add(bytes);
+        self.achieved = self.achieved.saturating_add(bytes);
+        self.sample_delivered = self.sample_delivered.saturating_add(bytes);
+        if bytes > 0 {
+            self.timeouts = 0;
         }
-    }
-
-    /// Measures the base RTT anew if the window cannot get any smaller.
-    ///
-    /// When the route becomes longer, the old base RTT makes all of the
-    /// difference look like a queue and the window shrinks to nothing. With
-    /// hardly a packet in flight for some rounds and no switch reporting
-    /// congestion, the queue cannot be ours.
-    fn relearn_at_floor(&mut self, now: Ns, rtt: Ns, ecn: bool, delay: Ns) {
-        if ecn || self.cwnd > 2 * self.mtu || delay / 2 < self.target {
-            self.floor_rounds = 0;
-            self.floor_min_rtt = Ns::MAX;
-            return;
-        }
-        self.floor_min_rtt = self.floor_min_rtt.min(rtt);
-        if now.saturating_sub(self.last_adjust) >= self.round() {
-            self.floor_rounds += 1;
-        }
-        if self.floor_rounds >= RELEARN_ROUNDS {
-            self.set_base_rtt(self.floor_min_rtt, self.base_source);
-            self.delay = Median3::new();
-            self.avg_delay = 0;
-            self.floor_rounds = 0;
-            self.floor_min_rtt = Ns::MAX;
-            self.fast = true;
-        }
-    }
-
-    /// Averages the delay over about one window of data.
-    fn average(&mut self, delay: Ns, new_bytes: u64) {
-        let weight = new_bytes.clamp(self.mtu, self.cwnd.max(self.mtu));
-        let step = self.avg_delay.abs_diff(delay).saturating_mul(weight) / self.cwnd;
-        if delay >= self.avg_delay {
-            self.avg_delay = self.avg_delay.saturating_add(step).min(delay);
-        } else {
-            self.avg_delay = self.avg_delay.saturating_sub(step).max(delay);
-        }
-    }
-
-    /// Sets the window to what the fabric delivers if it is far beyond that.
-    fn quick_adapt(&mut self, now: Ns, delay: Ns) -> bool {
-        let mut adapt = false;
-        if let Some(end) = self.measure_until {
-            if now < end {
-                return false;
-            }
-            adapt = delay / 4 >= self.target && self.achieved < self.max_window >> QUICK_ADAPT_GATE;
-        }
-        if adapt {
-            self.cwnd = self.achieved.clamp(self.mtu, self.cwnd);
-            self.ignore = self.inflight;
-            self.last_decrease = Some(now);
-        }
-        self.achieved = 0;
-        self.measure_until = Some(
-            now.saturating_add(self.base_rtt)
-                .saturating_add(self.target),
-        );
-        adapt
-    }
-
-    /// Increase in proportion to how far the delay is below the target.
-    fn approach_target(&mut self, delay: Ns, new_bytes: u64) {
-        if delay > (self.target / 8).max(USEC) {
-            self.fast = false;
-            self.undelayed = 0;
-        } else {
-            self.undelayed = self.undelayed.saturating_add(new_bytes);
-            self.fast |= self.undelayed > self.cwnd && self.crowded == 0;
-        }
-        if self.fast {
-            let grown = self.cwnd.saturating_add(scale(new_bytes, self.gains.fast));
-            self.cwnd = grown.min(self.max_window.max(self.cwnd));
-            return;
-        }
-        let headroom = (self.target - delay).saturating_mul(ONE) / self.target;
-        let increase = self.limit_increase(self.gains.proportional(), PROPORTIONAL_SHARE);
-        self.add_increase(scale(increase, headroom), new_bytes);
-    }
-
-    /// Limits an increase per RTT to a fraction of the window, or one packet.
-    fn limit_increase(&self, increase: u64, share: u64) -> u64 {
-        let limit = if self.crowded > 0 {
-            self.cwnd / CROWDED_SHARE
-        } else {
-            (self.cwnd / share).max(self.mtu)
-        };
-        increase.min(limit)
-    }
-
-    fn judge_loss(&mut self, new_bytes: u64) {
-        self.sample_delivered = self.sample_delivered.saturating_add(new_bytes);
         let sample = self.sample_delivered.saturating_add(self.sample_lost);
         if sample < self.cwnd.max(LOSS_SAMPLE * self.mtu) {
             return;
@@ -442,59 +315,116 @@ impl Nscc {
         self.sample_lost = 0;
     }
 
+    /// Averages the delay over about one window of data.
+    fn average(&mut self, delay: Ns, new_bytes: u64) {
+        let weight = new_bytes.max(self.mtu).min(self.cwnd);
+        let step = self.avg_delay.abs_diff(delay).saturating_mul(weight) / self.cwnd;
+        self.avg_delay = if delay >= self.avg_delay {
+            self.avg_delay.saturating_add(step).min(delay)
+        } else {
+            self.avg_delay.saturating_sub(step).max(delay)
+        };
+    }
+
+    /// Does what is due once per RTT and returns whether one is over.
+    fn end_round(&mut self, now: Ns) -> bool {
+        if now.saturating_sub(self.round_start) < self.round() {
+            return false;
+        }
+        self.round_start = now;
+        self.crowded = self.crowded.saturating_sub(1);
+        match self.base_rtt.on_round() {
+            Some(Verify::Begin) => {
+                self.cwnd = (self.cwnd / VERIFY_CUT).max(self.mtu);
+                self.forget_increase();
+            }
+            Some(Verify::End) => {
+                let restored = self.cwnd.saturating_mul(VERIFY_CUT);
+                self.cwnd = restored.min(self.max_window);
+                self.forget_increase();
+            }
+            None => {}
+        }
+        true
+    }
+
+    /// Sets the window to what the fabric delivers if it is far beyond that.
+    fn quick_adapt(&mut self, now: Ns, delay: Ns) -> bool {
+        if self.achieved_until.is_some_and(|end| now < end) {
+            return false;
+        }
+        let measured = self.achieved_until.is_some();
+        let little = self.achieved < self.max_window >> QUICK_ADAPT_GATE;
+        let delivered = self.achieved.max(self.mtu);
+        let adapt = measured && little && delay / 4 >= self.target && delivered < self.cwnd;
+        if adapt {
+            self.cwnd = delivered;
+            self.ignore = self.inflight;
+            self.last_decrease = Some(now);
+            self.forget_increase();
+        }
+        let period = self.base_rtt.get().saturating_add(self.target);
+        self.achieved = 0;
+        self.achieved_until = Some(now.saturating_add(period));
+        adapt
+    }
+
+    /// See [`super::base`].
+    fn remeasure_at_floor(&mut self, rtt: Ns, delay: Ns, marked: bool, round_over: bool) {
+        if marked || self.cwnd > 2 * self.mtu || delay / 2 < self.target {
+            self.base_rtt.off_floor();
+        } else if self.base_rtt.on_floor(rtt, round_over) {
+            self.rescale();
+            self.delay = Median3::new();
+            self.avg_delay = 0;
+            self.fast = true;
+        }
+    }
+
+    /// Increase in proportion to how far the delay is below the target.
+    fn approach_target(&mut self, delay: Ns, new_bytes: u64) {
+        if delay > (self.target / 8).max(USEC) {
+            self.leave_fast_increase();
+        } else {
+            self.undelayed = self.undelayed.saturating_add(new_bytes);
+            self.fast |= self.undelayed > self.cwnd && self.crowded == 0;
+        }
+        if self.fast {
+            let grown = self.cwnd.saturating_add(scale(new_bytes, self.gains.fast));
+            self.cwnd = grown.min(self.max_window.max(self.cwnd));
+            return;
+        }
+        let limit = if self.crowded > 0 {
+            self.cwnd / CROWDED_SHARE
+        } else {
+            (self.cwnd / PROPORTIONAL_SHARE).max(self.mtu)
+        };
+        let headroom = (self.target - delay).saturating_mul(ONE) / self.target;
+        let increase = self.gains.proportional().min(limit);
+        self.add_increase(scale(increase, headroom), new_bytes);
+    }
+
+    fn leave_fast_increase(&mut self) {
+        self.fast = false;
+        self.undelayed = 0;
+    }
+
     /// Notes an increase of `per_window` bytes per window of acknowledged bytes.
     fn add_increase(&mut self, per_window: u64, new_bytes: u64) {
         let increase = per_window.saturating_mul(new_bytes);
         self.increase = self.increase.saturating_add(increase);
     }
 
-    fn apply_increase(&mut self, now: Ns, window_used: bool) {
-        let round_over = self.end_round(now, window_used);
+    fn apply_increase(&mut self, round_over: bool, may_grow: bool) {
         if !round_over && self.received <= ADJUST_PACKETS * self.mtu {
             return;
         }
         self.cwnd = self.cwnd.saturating_add(self.increase / self.cwnd);
-        self.cwnd = self.cwnd.min(self.max_window);
-        self.forget_increase();
-    }
-
-    /// Does what is due once per RTT, if one is over.
-    fn end_round(&mut self, now: Ns, window_used: bool) -> bool {
-        if now.saturating_sub(self.last_adjust) < self.round() {
-            return false;
-        }
-        self.last_adjust = now;
-        self.crowded = self.crowded.saturating_sub(1);
-        if window_used {
+        if round_over && may_grow {
             self.cwnd = self.cwnd.saturating_add(self.gains.eta());
         }
-        self.verify_base_rtt();
-        true
-    }
-
-    /// Halves the window now and then to see whether the base RTT is that of an
-    /// idle fabric.
-    ///
-    /// A base RTT longer than configured may be the truth, or the first sample
-    /// met queues that were there already. Flows that begin together measure
-    /// each other's queues, but they also verify together.
-    fn verify_base_rtt(&mut self) {
-        if !self.verifying && self.base_rtt <= self.config_base_rtt {
-            return;
-        }
-        self.verify_rounds = self.verify_rounds.saturating_sub(1);
-        if self.verify_rounds > 0 {
-            return;
-        }
-        if self.verifying {
-            self.cwnd = self.cwnd.saturating_mul(2).min(self.max_window);
-            self.verify_interval = (2 * self.verify_interval).min(VERIFY_LONGEST);
-            self.verify_rounds = self.verify_interval;
-        } else {
-            self.cwnd = (self.cwnd / 2).max(self.mtu);
-            self.verify_rounds = VERIFY_ROUNDS;
-        }
-        self.verifying = !self.verifying;
+        self.cwnd = self.cwnd.min(self.max_window);
+        self.forget_increase();
     }
 
     fn forget_increase(&mut self) {
@@ -513,9 +443,10 @@ impl Nscc {
         }
         let excess = self.avg_delay - self.target;
         let cut = DECREASE.saturating_mul(excess) / self.avg_delay;
-        let keep = (1024 - cut).max(512);
+        let keep = 1024_u64.saturating_sub(cut).max(512);
         self.cwnd = (self.cwnd.saturating_mul(keep) / 1024).max(self.mtu);
         self.last_decrease = Some(now);
+        self.forget_increase();
         Some(Counter::WindowDecrease)
     }
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The RTT of the idle fabric, from which NSCC tells what is queueing delay.
+//!
+//! The smallest sample seen is right as long as one of them met no queue. Three
+//! things get in the way:
+//!
+//! * The configured value may be too low for the fabric. It is a hint: the first
+//!   sample replaces it, also by a larger one, unless that packet was marked and
+//!   thus known to have been in a queue.
+//! * All samples may have met a queue. So the base RTT is verified now and then,
+//!   with the window reduced for two RTTs: after 32 RTTs, after 8 if it is more
+//!   than a quarter above the configured one, and then at intervals that double
+//!   up to 512. Flows that began together measured each other's queues, but they
+//!   verify together, too. It costs long transfers half a percent.
+//! * The route may become longer. All of the difference then looks like a queue
+//!   and the window shrinks to nothing. If that does not help for some RTTs,
+//!   although hardly a packet is in flight and no switch reports congestion,
+//!   the base RTT is measured anew.
+//!
+//! A full packet takes longer than a small one on every link it crosses, so
+//! samples of small packets only count until there is one of a full packet.
+
+use crate::proto::Ns;
+
+/// RTTs until the base RTT is verified: the first time, the first time if it is
+/// well above the configured one, and at most.
+const VERIFY_FIRST: u16 = 32;
+const VERIFY_SOON: u16 = 8;
+const VERIFY_LONGEST: u16 = 512;
+
+/// How many RTTs verifying takes.
+const VERIFY_ROUNDS: u16 = 2;
+
+/// RTTs at the smallest window after which the base RTT is measured anew.
+const REMEASURE_ROUNDS: u8 = 8;
+
+/// Where the base RTT comes from, from the least to the most trustworthy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Config,
+    SmallPacket,
+    FullPacket,
+}
+
+/// What verifying asks of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verify {
+    Begin,
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct BaseRtt {
+    value: Ns,
+    source: Source,
+
+    verifying: bool,
+    /// RTTs until verifying begins or ends.
+    verify_rounds: u16,
+    verify_interval: u16,
+
+    /// RTTs spent at the smallest window, and the smallest sample in them.
+    floor_rounds: u8,
+    floor_min: Ns,
+}
+
+impl BaseRtt {
+    pub(super) fn new(configured: Ns) -> Self {
+        Self {
+            value: configured,
+            source: Source::Config,
+            verifying: false,
+            verify_rounds: VERIFY_FIRST,
+            verify_interval: VERIFY_FIRST,
+            floor_rounds: 0,
+            floor_min: Ns::MAX,
+        }
+    }
+
+    pub(super) fn get(&self) -> Ns {
+        self.value
+    }
+
+    pub(super) fn verifying(&self) -> bool {
+        self.verifying
+    }
+
+    /// Takes a sample and returns whether the base RTT changed.
+    pub(super) fn on_sample(&mut self, rtt: Ns, full_packet: bool, marked: bool) -> bool {
+        let source = if full_packet {
+            Source::FullPacket
+        } else {
+            Source::SmallPacket
+        };
+        let lower = rtt < self.value;
+        let replace = match source.cmp(&self.source) {
+            core::cmp::Ordering::Less => false,
+            core::cmp::Ordering::Equal => lower,
+            core::cmp::Ordering::Greater => lower || !marked,
+        };
+        if replace {
+            if rtt / 5 > self.value / 4 {
+                self.verify_interval = VERIFY_SOON;
+                self.verify_rounds = VERIFY_SOON;
+            }
+            self.value = rtt;
+            self.source = source;
+        }
+        replace
+    }
+
+    /// An RTT is over.
+    pub(super) fn on_round(&mut self) -> Option<Verify> {
+        self.verify_rounds = self.verify_rounds.saturating_sub(1);
+        if self.verify_rounds > 0 {
+            return None;
+        }
+        self.verifying = !self.verifying;
+        if self.verifying {
+            self.verify_rounds = VERIFY_ROUNDS;
+            Some(Verify::Begin)
+        } else {
+            self.verify_interval = (2 * self.verify_interval).min(VERIFY_LONGEST);
+            self.verify_rounds = self.verify_interval;
+            Some(Verify::End)
+        }
+    }
+
+    /// The window is as small as it gets and the delay is as high as before.
+    ///
+    /// Returns whether the base RTT changed.
+    pub(super) fn on_floor(&mut self, rtt: Ns, round_over: bool) -> bool {
+        self.floor_min = self.floor_min.min(rtt);
+        self.floor_rounds += u8::from(round_over);
+        if self.floor_rounds < REMEASURE_ROUNDS {
+            return false;
+        }
+        self.value = self.floor_min;
+        self.off_floor();
+        true
+    }
+
+    /// It is not so any more.
+    pub(super) fn off_floor(&mut self) {
+        self.floor_rounds = 0;
+        self.floor_min = Ns::MAX;
+    }
+}

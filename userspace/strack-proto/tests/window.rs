@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The congestion window: its constants, its reactions, and how it fares in a
+//! small fabric.
+
+mod sim;
+
+use proptest::prelude::*;
+use sim::{
+    Scenario,
+    Sim, //
+};
+use strack_proto::{
+    counter::Counter,
+    window::{
+        Gains,
+        Nscc,
+        NsccConfig,
+        Window, //
+    },
+    Ns,
+    MSEC,
+    SEC,
+    USEC, //
+};
+
+const GBPS: u64 = 125_000_000;
+
+const MTU: u64 = 1500;
+
+/// 10 Gb/s and 100 us: a bandwidth-delay product of 125,000 bytes.
+const CONFIG: NsccConfig = NsccConfig {
+    link_bytes_per_sec: 10 * GBPS,
+    config_base_rtt: 100 * USEC,
+    mtu: MTU as u32,
+    initial_window: 60_000,
+    min_target: 50 * USEC,
+};
+
+fn window(config: NsccConfig) -> Window {
+    Window::Nscc(Nscc::new(config))
+}
+
+/// A window that is used in full and gets an ACK per packet.
+struct Driver {
+    window: Window,
+    now: Ns,
+    inflight: u64,
+}
+
+impl Driver {
+    fn new(config: NsccConfig) -> Self {
+        Self {
+            window: window(config),
+            now: SEC,
+            inflight: 0,
+        }
+    }
+
+    fn fill(&mut self) {
+        while self.window.can_send(self.inflight, MTU) {
+            self.window.on_send(MTU);
+            self.inflight += MTU;
+        }
+    }
+
+    /// One RTT in which every packet takes `rtt`.
+    fn round(&mut self, rtt: Ns, ecn: bool) -> Vec<Counter> {
+        self.fill();
+        let packets = (self.inflight / MTU).max(1);
+        let mut events = Vec::new();
+        for _ in 0..packets {
+            self.now += rtt / packets;
+            self.inflight -= MTU;
+            events.extend(self.window.on_ack(self.now, MTU, ecn, Some(rtt)));
+            self.fill();
+        }
+        events
+    }
+}
+
+#[test]
+fn constants_of_the_specification() {
+    // Link in bytes per second, base RTT, target, MTU; then a, b, alpha in bytes
+    // per us, fi, eta, fi_scale and MaxWnd.
+    #[rustfmt::skip]
+    let table = [
+        (100 * GBPS, 12 * USEC, 9_000, 4096, 1.0, 0.75, 1365.3, 20_480.0, 614.4, 0.25, 225_000),
+        (400 * GBPS, 12 * USEC, 9_000, 4096, 4.0, 0.75, 5461.3, 81_920.0, 2457.6, 1.0, 900_000),
+        (800 * GBPS, 6 * USEC, 4_500, 4096, 4.0, 0.375, 5461.3, 81_920.0, 2457.6, 1.0, 900_000),
+        (10 * GBPS, 100 * USEC, 100 * USEC, 1500, 0.8333, 8.333, 416.7, 6_250.0, 187.5, 0.208, 187_500),
+        (10 * GBPS, MSEC, MSEC, 1500, 8.333, 83.33, 4166.7, 62_500.0, 1875.0, 2.08, 1_875_000),
+    ];
+    let fixed = |value: u64| value as f64 / 65_536.0;
+    let close = |value: f64, expected: f64| (value - expected).abs() <= expected * 0.003;
+    for (link, base_rtt, target, mtu, a, b, alpha, fair, eta, fast, max_window) in table {
+        let gains = Gains::new(link, base_rtt, target, mtu);
+        assert!(close(fixed(gains.a), a), "{gains:?}");
+        assert!(close(fixed(gains.b), b), "{gains:?}");
+        let per_us = gains.proportional() as f64 * USEC as f64 / target as f64;
+        assert!(close(per_us, alpha), "{per_us} {gains:?}");
+        assert!(close(gains.fair() as f64, fair), "{gains:?}");
+        assert!(close(gains.eta() as f64, eta), "{gains:?}");
+        assert!(close(fixed(gains.fast), fast), "{gains:?}");
+        assert_eq!(gains.max_window(), max_window);
+    }
+}
+
+#[test]
+fn constants_are_clamped() {
+    let one = 65_536;
+    // b to 150000 / (8 * MTU), the fast increase to a doubling per RTT.
+    let long = Gains::new(10 * GBPS, MSEC, MSEC, 1500).clamped();
+    assert_eq!(long.b, one * 25 / 2);
+    assert_eq!(long.fast, one);
+    let long = Gains::new(10 * GBPS, MSEC, MSEC, 4096).clamped();
+    assert_eq!(long.b * 1000 / one, 4577);
+    // Within the limits nothing changes, but a small window opens fast enough.
+    let short = Gains::new(10 * GBPS, 100 * USEC, 100 * USEC, 1500);
+    assert_eq!(short.clamped().b, short.b);
+    assert_eq!(short.clamped().fast, one / 2);
+    // Nothing overflows.
+    let absurd = Gains::new(u64::MAX, u64::MAX, u64::MAX, 9000).clamped();
+    assert!(absurd.proportional() > 0 && absurd.fair() > 0 && absurd.eta() > 0);
+}
+
+#[test]
+fn start() {
+    let window = window(CONFIG);
+    assert_eq!(window.cwnd(), 60_000);
+    assert_eq!(window.base_rtt(), 100 * USEC);
+    assert_eq!(window.target_delay(), 100 * USEC);
+    assert!(window.can_send(58_500, MTU));
+    assert!(!window.can_send(58_501, MTU));
+    // One packet always, however small the window.
+    assert!(window.can_send(0, 100_000));
+}
+
+#[test]
+fn fixed_stays_fixed() {
+    let mut window = Window::Fixed(10_000);
+    window.on_send(5_000);
+    window.on_loss(0, 5_000);
+    window.on_timeout(0);
+    window.on_timeout(0);
+    assert_eq!(window.on_ack(0, 5_000, true, Some(SEC)), None);
+    assert_eq!(window.cwnd(), 10_000);
+    assert!(window.can_send(8_500, MTU) && !window.can_send(8_501, MTU));
+}
+
+#[test]
+fn target_has_a_floor() {
+    let mut window = window(CONFIG);
+    window.on_ack(SEC, MTU, false, Some(10 * USEC));
+    assert_eq!(window.base_rtt(), 10 * USEC);
+    assert_eq!(window.target_delay(), 50 * USEC);
+}
+
+#[test]
+fn first_sample_replaces_the_configured_base_rtt() {
+    let mut window = window(CONFIG);
+    window.on_ack(SEC, MTU, false, Some(MSEC));
+    assert_eq!(window.base_rtt(), MSEC);
+    assert_eq!(window.target_delay(), MSEC);
+    // From then on the minimum counts.
+    window.on_ack(SEC, MTU, false, Some(2 * MSEC));
+    assert_eq!(window.base_rtt(), MSEC);
+    window.on_ack(SEC, MTU, false, Some(900 * USEC));
+    assert_eq!(window.base_rtt(), 900 * USEC);
+}
+
+#[test]
+fn marked_sample_does_not_raise_the_base_rtt() {
+    let mut window = window(CONFIG);
+    window.on_ack(SEC, MTU, true, Some(MSEC));
+    assert_eq!(window.base_rtt(), 100 * USEC);
+    window.on_ack(SEC, MTU, true, Some(80 * USEC));
+    assert_eq!(window.base_rtt(), 80 * USEC);
+}
+
+#[test]
+fn small_packets_do_not_lower_the_base_rtt_of_full_ones() {
+    let mut window = window(CONFIG);
+    window.on_ack(SEC, 100, false, Some(150 * USEC));
+    assert_eq!(window.base_rtt(), 150 * USEC);
+    window.on_ack(SEC, MTU, false, Some(MSEC));
+    assert_eq!(window.base_rtt(), MSEC);
+    window.on_ack(SEC, 100, false, Some(150 * USEC));
+    assert_eq!(window.base_rtt(), MSEC);
+}
+
+#[test]
+fn largest_window_follows_the_base_rtt() {
+    let mut nscc = Nscc::new(CONFIG);
+    assert_eq!(nscc.max_window(), 187_500);
+    for (rtt, max_window) in [(MSEC, 1_875_000), (20 * USEC, 93_750)] {
+        let mut window = Window::Nscc(nscc);
+        window.on_ack(SEC, MTU, false, Some(rtt));
+        let Window::Nscc(inner) = window else {
+            unreachable!()
+        };
+        nscc = inner;
+        assert_eq!(nscc.max_window(), max_window);
+    }
+}
+
+#[test]
+fn fills_a_long_pipe_quickly() {
+    // From ten packets to 10 Gb/s times 1 ms, with a configured RTT of 100 us.
+    let mut driver = Driver::new(NsccConfig {
+        initial_window: 15_000,
+        ..CONFIG
+    });
+    let rounds = (1..).find(|_| {
+        driver.round(MSEC, false);
+        driver.window.cwnd() >= 1_250_000
+    });
+    assert!(rounds.unwrap() <= 10, "{rounds:?}");
+    for _ in 0..5 {
+        driver.round(MSEC, false);
+    }
+    assert_eq!(driver.window.cwnd(), 1_875_000);
+}
+
+#[test]
+fn grows_quickly_on_slow_links_too() {
+    // Four links of 100 Mb/s, 1 ms, packets of 4200 bytes: 12 of them fill it.
+    let mut window = window(NsccConfig {
+        link_bytes_per_sec: 50_000_000,
+        config_base_rtt: 100 * USEC,
+        mtu: 4200,
+        initial_window: 4200,
+        min_target: 50 * USEC,
+    });
+    let mut now = SEC;
+    let mut rounds = 0;
+    while window.cwnd() < 50_000 {
+        now += MSEC;
+        let bytes = window.cwnd();
+        window.on_send(bytes);
+        window.on_ack(now, bytes, false, Some(MSEC));
+        rounds += 1;
+    }
+    assert!(rounds <= 10, "{rounds}");
+}
+
+#[test]
+fn idle_window_does_not_grow() {
+    let mut window = window(CONFIG);
+    for i in 0..1000 {
+        window.on_send(MTU);
+        window.on_ack(SEC + i * MSEC, MTU, false, Some(100 * USEC));
+        assert!(window.cwnd() <= 60_000);
+    }
+}
+
+#[test]
+fn mark_with_low_delay_leaves_the_window_alone() {
+    let mut driver = Driver::new(CONFIG);
+    driver.round(100 * USEC, false);
+    let before = driver.window.cwnd();
+    for delay in [0, 10, 50, 99] {
+        for _ in 0..5 {
+            assert!(driver.round((100 + delay) * USEC, true).is_empty());
+        }
+    }
+    assert_eq!(driver.window.cwnd(), before);
+}
+
+#[test]
+fn mark_with_high_delay_decreases_once_per_rtt() {
+    let mut driver = Driver::new(CONFIG);
+    for _ in 0..10 {
+        driver.round(100 * USEC, false);
+    }
+    let mut last = driver.window.cwnd();
+    for _ in 0..3 {
+        let events = driver.round(350 * USEC, true);
+        assert!(events.len() <= 1, "{events:?}");
+        let cwnd = driver.window.cwnd();
+        assert!(cwnd <= last && cwnd >= last / 2, "{last} {cwnd}");
+        last = cwnd;
+    }
+    assert!(last < 100_000);
+}
+
+#[test]
+fn high_delay_counts_where_nobody_marks() {
+    let mut driver = Driver::new(CONFIG);
+    for _ in 0..10 {
+        driver.round(100 * USEC, false);
+    }
+    let before = driver.window.cwnd();
+    // Up to twice the target the window may still grow, by a packet per RTT.
+    driver.round(250 * USEC, false);
+    driver.round(250 * USEC, false);
+    assert!(driver.window.cwnd() <= before + 2 * (MTU + 188));
+    for _ in 0..5 {
+        driver.round(350 * USEC, false);
+    }
+    assert!(driver.window.cwnd() < before / 2);
+}
+
+#[test]
+fn one_late_sample_is_ignored() {
+    let mut driver = Driver::new(CONFIG);
+    for _ in 0..10 {
+        driver.round(100 * USEC, false);
+    }
+    let before = driver.window.cwnd();
+    driver.now += USEC;
+    let event = driver.window.on_ack(driver.now, MTU, true, Some(10 * MSEC));
+    assert_eq!(event, None);
+    assert_eq!(driver.window.cwnd(), before);
+}
+
+#[test]
+fn loss_costs_one_packet() {
+    let mut window = window(CONFIG);
+    for lost in 1..=10 {
+        window.on_send(MTU);
+        window.on_loss(SEC, MTU);
+        assert_eq!(window.cwnd(), 60_000 - lost * MTU);
+    }
+    for _ in 0..100 {
+        window.on_loss(SEC, MTU);
+    }
+    assert_eq!(window.cwnd(), MTU);
+}
+
+#[test]
+fn timeouts_in_a_row_halve() {
+    let mut window = window(CONFIG);
+    window.on_timeout(SEC);
+    assert_eq!(window.cwnd(), 60_000);
+    window.on_timeout(SEC);
+    assert_eq!(window.cwnd(), 30_000);
+    window.on_ack(SEC, MTU, false, None);
+    window.on_timeout(SEC);
+    assert_eq!(window.cwnd(), 30_000);
+    for _ in 0..300 {
+        window.on_timeout(SEC);
+    }
+    assert_eq!(window.cwnd(), MTU);
+}
+
+#[test]
+fn penalty_of_64_halves_in_one_rtt() {
+    let mut driver = Driver::new(CONFIG);
+    driver.fill();
+    let before = driver.window.cwnd();
+    for _ in 0..before / MTU {
+        driver.inflight -= MTU;
+        driver.window.on_ack(driver.now, MTU, false, None);
+        driver.window.on_penalty(64, MTU);
+        driver.fill();
+    }
+    let after = driver.window.cwnd();
+    assert!(
+        after > before * 4 / 10 && after < before * 6 / 10,
+        "{after}"
+    );
+    driver.window.on_penalty(0, MTU);
+    assert_eq!(driver.window.cwnd(), after);
+}
+
+#[test]
+fn quick_adapt_far_above_the_target() {
+    // Little is delivered in each measurement period, and late.
+    let mut window = window(NsccConfig {
+        initial_window: 180_000,
+        ..CONFIG
+    });
+    window.on_send(180_000);
+    window.on_ack(SEC, MTU, false, Some(100 * USEC));
+    let mut event = None;
+    for i in 1..10 {
+        let now = SEC + i * 50 * USEC;
+        event = event.or(window.on_ack(now, MTU, true, Some(600 * USEC)));
+    }
+    assert_eq!(event, Some(Counter::WindowQuickAdapt));
+    assert!(window.cwnd() <= 187_500 / 8);
+    // The marks of the packets already on their way are no news.
+    let adapted = window.cwnd();
+    for _ in 0..50 {
+        window.on_ack(SEC + 500 * USEC, MTU, true, Some(600 * USEC));
+    }
+    assert_eq!(window.cwnd(), adapted);
+}
+
+#[test]
+fn longer_route_is_noticed() {
+    let mut driver = Driver::new(CONFIG);
+    for _ in 0..10 {
+        driver.round(100 * USEC, false);
+    }
+    let rounds = (1..100).find(|_| {
+        driver.round(500 * USEC, false);
+        driver.window.base_rtt() == 500 * USEC
+    });
+    assert!(rounds.unwrap() < 40, "{rounds:?}");
+    for _ in 0..20 {
+        driver.round(500 * USEC, false);
+    }
+    assert!(driver.window.cwnd() > 600_000, "{}", driver.window.cwnd());
+}
+
+#[test]
+fn standing_queue_is_not_mistaken_for_the_base_rtt() {
+    // The first packets meet 400 us of somebody else's queue, which go away when
+    // everybody reduces the window.
+    let mut driver = Driver::new(NsccConfig {
+        config_base_rtt: 50 * USEC,
+        ..CONFIG
+    });
+    for _ in 0..20 {
+        let queue = if driver.window.cwnd() < 100_000 {
+            0
+        } else {
+            400
+        };
+        driver.round((100 + queue) * USEC, false);
+        if driver.window.base_rtt() == 100 * USEC {
+            return;
+        }
+    }
+    panic!("base RTT {}", driver.window.base_rtt());
+}
+
+/// RTTs from 10 us to 100 ms, with some speed and packet size for each.
+const PIPES: [(u64, Ns, u32); 7] = [
+    (10 * GBPS, 10 * USEC, 1500),
+    (10 * GBPS, 10 * USEC, 4200),
+    (10 * GBPS, 100 * USEC, 1500),
+    (10 * GBPS, 100 * USEC, 4200),
+    (10 * GBPS, MSEC, 4200),
+    (10 * GBPS, 10 * MSEC, 9000),
+    (GBPS, 100 * MSEC, 9000),
+];
+
+#[test]
+fn stable_at_any_rtt_with_marks() {
+    for (speed, rtt, mtu) in PIPES {
+        for flows in [1, 2, 8, 32] {
+            let scenario = Scenario {
+                flows,
+                ..Scenario::bottleneck(speed, rtt, mtu)
+            };
+            let outcome = Sim::run(scenario);
+            let what = format!("{} us, MTU {mtu}, {flows} flows: {outcome:?}", rtt / USEC);
+            assert!(outcome.utilisation > 0.95, "{what}");
+            assert!(outcome.worst_utilisation > 0.7, "{what}");
+            assert_eq!(outcome.loss, 0.0, "{what}");
+            // About a target of delay, or a packet per flow if that is more.
+            let packets = flows as u64 * u64::from(mtu) * SEC / speed;
+            let limit = 2 * rtt.max(50 * USEC) + packets;
+            assert!(outcome.mean_delay < limit, "{what}");
+            assert!(
+                outcome.fill_time.unwrap() <= 20 * rtt.max(50 * USEC),
+                "{what}"
+            );
+            assert!(outcome.decrease_gap >= rtt, "{what}");
+            if rtt >= 100 * USEC {
+                assert!(outcome.fairness > 0.7, "{what}");
+                assert!(outcome.base_rtt < rtt + rtt / 10, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stable_where_nobody_marks() {
+    for (speed, rtt, mtu) in PIPES {
+        for flows in [1, 2, 8] {
+            let scenario = Scenario {
+                flows,
+                ..Scenario::bottleneck(speed, rtt, mtu).without_marks()
+            };
+            let outcome = Sim::run(scenario);
+            let what = format!("{} us, MTU {mtu}, {flows} flows: {outcome:?}", rtt / USEC);
+            assert!(outcome.utilisation > 0.95, "{what}");
+            assert!(outcome.worst_utilisation > 0.7, "{what}");
+            assert!(outcome.loss < 0.06, "{what}");
+            if rtt >= 100 * USEC {
+                assert_eq!(outcome.loss, 0.0, "{what}");
+                assert!(outcome.mean_delay < 3 * rtt, "{what}");
+            }
+            if rtt >= MSEC {
+                assert!(outcome.fairness > 0.7, "{what}");
+            }
+        }
+    }
+}
+
+/// Four spines of 100 Mb/s with a base RTT of about 1 ms, ten times as long as
+/// the senders are told.
+const SLOW_FABRIC: Scenario = Scenario {
+    links: 4,
+    link_bytes_per_sec: GBPS / 10,
+    propagation: 660 * USEC,
+    mtu: 4200,
+    queue: 200_000,
+    mark_from: 30_000,
+    mark_all: 90_000,
+    loss_ppm: 0,
+    jitter: 0,
+    flows: 1,
+    told_bytes_per_sec: 50_000_000,
+    told_base_rtt: 100 * USEC,
+    initial_window: 64 * 1024,
+    duration: 2 * SEC,
+};
+
+#[test]
+fn slow_fabric_is_filled_without_loss() {
+    for (flows, initial_window) in [(1, 4200), (1, 65_536), (2, 65_536), (4, 4200), (8, 65_536)] {
+        let outcome = Sim::run(Scenario {
+            flows,
+            initial_window,
+            ..SLOW_FABRIC
+        });
+        let what = format!("{flows} flows from {initial_window}: {outcome:?}");
+        assert!(outcome.utilisation > 0.95, "{what}");
+        assert!(outcome.worst_utilisation > 0.7, "{what}");
+        assert_eq!(outcome.loss, 0.0, "{what}");
+        assert!(outcome.fill_time.unwrap() < 20 * MSEC, "{what}");
+        assert!(outcome.mean_delay < 2 * MSEC, "{what}");
+        assert!(outcome.fairness > 0.95, "{what}");
+    }
+}
+
+#[test]
+fn wrong_hints_do_no_harm() {
+    let right = Scenario::bottleneck(10 * GBPS, 100 * USEC, 1500);
+    let hints = [
+        (1000 * GBPS, 100 * USEC),
+        (10 * GBPS, 10 * USEC),
+        (10 * GBPS, MSEC),
+    ];
+    for (told_bytes_per_sec, told_base_rtt) in hints {
+        for flows in [1, 8] {
+            let outcome = Sim::run(Scenario {
+                flows,
+                told_bytes_per_sec,
+                told_base_rtt,
+                ..right
+            });
+            let what = format!("{told_bytes_per_sec} B/s, {told_base_rtt} ns: {outcome:?}");
+            assert!(outcome.utilisation > 0.95, "{what}");
+            assert_eq!(outcome.loss, 0.0, "{what}");
+        }
+    }
+}
+
+#[test]
+fn random_loss_is_not_congestion() {
+    for rtt in [10 * USEC, 100 * USEC, MSEC] {
+        for (loss_ppm, least) in [(1_000, 0.97), (10_000, 0.95), (30_000, 0.85)] {
+            let outcome = Sim::run(Scenario {
+                loss_ppm,
+                ..Scenario::bottleneck(10 * GBPS, rtt, 1500)
+            });
+            assert!(outcome.utilisation > least, "{loss_ppm} {rtt}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn shallow_queue_loses_little() {
+    for flows in [1, 4] {
+        let outcome = Sim::run(Scenario {
+            flows,
+            queue: 30_000,
+            ..Scenario::bottleneck(10 * GBPS, 100 * USEC, 1500).without_marks()
+        });
+        assert!(outcome.utilisation > 0.95, "{outcome:?}");
+        assert!(outcome.loss < 0.05, "{outcome:?}");
+    }
+}
+
+#[test]
+fn jitter_of_hosts_does_not_starve() {
+    for flows in [1, 4] {
+        let outcome = Sim::run(Scenario {
+            flows,
+            jitter: 40 * USEC,
+            ..Scenario::bottleneck(10 * GBPS, 10 * USEC, 1500)
+        });
+        assert!(outcome.utilisation > 0.95, "{outcome:?}");
+        assert_eq!(outcome.loss, 0.0, "{outcome:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn never_panics_and_never_closes(
+        link_bytes_per_sec in any::<u64>(),
+        config_base_rtt in any::<u64>(),
+        mtu in any::<u32>(),
+        initial_window in any::<u64>(),
+        min_target in any::<u64>(),
+        steps in prop::collection::vec((0u8..6, any::<u64>(), any::<u64>()), 0..200),
+    ) {
+        let mut window = window(NsccConfig {
+            link_bytes_per_sec,
+            config_base_rtt,
+            mtu,
+            initial_window,
+            min_target,
+        });
+        for (step, now, value) in steps {
+            // Small and large values alike.
+            let value = value >> (now % 64);
+            match step {
+                0 => window.on_send(value),
+                1 => window.on_loss(now, value),
+                2 => window.on_timeout(now),
+                3 => window.on_penalty(value as u16 & 127, now),
+                4 => drop(window.on_ack(now, value, false, Some(now >> (value % 64)))),
+                _ => drop(window.on_ack(now, value, true, Some(value))),
+            }
+            prop_assert!(window.cwnd() >= u64::from(mtu.max(1)));
+            prop_assert!(window.target_delay() >= window.base_rtt());
+        }
+    }
+}
