@@ -44,8 +44,8 @@ pub enum State {
 }
 
 impl State {
-    /// Whether packets can be queued, now or once the handshake is done.
-    pub fn takes_data(self) -> bool {
+    /// Whether our direction has not ended yet.
+    pub fn can_shut_down(self) -> bool {
         matches!(self, Self::Connecting | Self::Established | Self::CloseWait)
     }
 

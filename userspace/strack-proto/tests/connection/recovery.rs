@@ -324,5 +324,8 @@ fn retransmissions_are_told_apart() {
     }));
     net.finish(10 * SEC);
     let seen = *seen.borrow();
-    assert!(seen[0] > 5 && seen[1] > 2 && seen[1] <= 2 * seen[0], "{seen:?}");
+    assert!(
+        seen[0] > 5 && seen[1] > 2 && seen[1] <= 2 * seen[0],
+        "{seen:?}"
+    );
 }

@@ -31,7 +31,7 @@ const LAST_ACK_RTOS: u64 = 16;
 impl Connection {
     /// Our stream ends after what is queued.
     pub fn shutdown_send(&mut self) {
-        if self.fin_queued || !self.state.takes_data() {
+        if self.fin_queued || !self.state.can_shut_down() {
             return;
         }
         self.fin_queued = true;

@@ -269,8 +269,12 @@ impl Connection {
     // What the writer does.
 
     /// Queues a packet of `len` bytes, not zero and at most [`Self::mss`].
+    ///
+    /// Not before the connection is established: only then is it known how much the
+    /// peer takes.
     pub fn queue(&mut self, len: u16) -> Result<Psn, Full> {
-        if !self.state.takes_data() || self.fin_queued || len == 0 {
+        let open = matches!(self.state, State::Established | State::CloseWait);
+        if !open || self.fin_queued || len == 0 {
             return Err(Full);
         }
         let psn = self.tx.push(len).ok_or(Full)?;
@@ -280,7 +284,7 @@ impl Connection {
 
     /// Bytes by which the last packet queued may still grow.
     pub fn tail_room(&self) -> u16 {
-        if self.fin_queued || !self.state.takes_data() {
+        if self.fin_queued {
             return 0;
         }
         let len = self.tx.unsent_tail().map(|slot| slot.len);
