@@ -282,20 +282,47 @@ static int parse(int argc, char **argv)
 
 	while ((o = getopt_long(argc, argv, "s:c:b:udn:m:B:p:r:t:e:", options, NULL)) != -1) {
 		switch (o) {
-		case 's': opt.server_ns = optarg; break;
-		case 'c': opt.client_ns = optarg; break;
-		case 'b': opt.bytes[0] = opt.bytes[1] = strtoull(optarg, NULL, 0); break;
-		case 'u': opt.bytes[1] = 0; break;
-		case 'd': opt.bytes[0] = 0; break;
-		case 'n': opt.count = atoi(optarg); break;
-		case 'm': opt.chunk = atoi(optarg); break;
-		case 'B': opt.buffer = atoi(optarg); break;
-		case 'p': opt.paths = atoi(optarg); break;
-		case 'r': opt.idle = atoi(optarg); break;
-		case 't': opt.seconds = atoi(optarg); break;
-		case 'e': opt.seed = atoi(optarg); break;
-		case 'T': opt.tcp = true; break;
-		default: return -1;
+		case 's':
+			opt.server_ns = optarg;
+			break;
+		case 'c':
+			opt.client_ns = optarg;
+			break;
+		case 'b':
+			opt.bytes[0] = opt.bytes[1] = strtoull(optarg, NULL, 0);
+			break;
+		case 'u':
+			opt.bytes[1] = 0;
+			break;
+		case 'd':
+			opt.bytes[0] = 0;
+			break;
+		case 'n':
+			opt.count = atoi(optarg);
+			break;
+		case 'm':
+			opt.chunk = atoi(optarg);
+			break;
+		case 'B':
+			opt.buffer = atoi(optarg);
+			break;
+		case 'p':
+			opt.paths = atoi(optarg);
+			break;
+		case 'r':
+			opt.idle = atoi(optarg);
+			break;
+		case 't':
+			opt.seconds = atoi(optarg);
+			break;
+		case 'e':
+			opt.seed = atoi(optarg);
+			break;
+		case 'T':
+			opt.tcp = true;
+			break;
+		default:
+			return -1;
 		}
 	}
 	opt.address = argv[optind];
@@ -309,7 +336,7 @@ int main(int argc, char **argv)
 	char byte;
 
 	if (parse(argc, argv)) {
-		fputs("bulk: see the head of bulk.c\n", stderr);
+		fputs("usage: bulk [OPTION]... ADDRESS\n", stderr);
 		return 2;
 	}
 	opt.family = opt.tcp ? AF_INET6 : strack_family();

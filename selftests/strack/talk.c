@@ -320,14 +320,29 @@ static bool parse(int argc, char **argv)
 
 	while ((o = getopt_long(argc, argv, "+n:b:p:r:kt:", options, NULL)) != -1) {
 		switch (o) {
-		case 'n': opt.ns = optarg; break;
-		case 'b': opt.from = optarg; break;
-		case 'p': opt.paths = atoi(optarg); break;
-		case 'r': opt.rto_min = atoi(optarg); break;
-		case 'k': opt.keepalive = true; break;
-		case 't': opt.seconds = atoi(optarg); break;
-		case 'T': opt.tcp = true; break;
-		default: return false;
+		case 'n':
+			opt.ns = optarg;
+			break;
+		case 'b':
+			opt.from = optarg;
+			break;
+		case 'p':
+			opt.paths = atoi(optarg);
+			break;
+		case 'r':
+			opt.rto_min = atoi(optarg);
+			break;
+		case 'k':
+			opt.keepalive = true;
+			break;
+		case 't':
+			opt.seconds = atoi(optarg);
+			break;
+		case 'T':
+			opt.tcp = true;
+			break;
+		default:
+			return false;
 		}
 	}
 	if (argc - optind < 3)
@@ -343,7 +358,7 @@ int main(int argc, char **argv)
 	char **command;
 
 	if (!parse(argc, argv)) {
-		fputs("talk: see the head of talk.c\n", stderr);
+		fputs("usage: talk [OPTION]... listen|connect ADDRESS PORT COMMAND...\n", stderr);
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* handshake: shared by its two halves. */
+#ifndef SELFTESTS_STRACK_HANDSHAKE_H
+#define SELFTESTS_STRACK_HANDSHAKE_H
+
+#include "../lib/peer.h"
+
+#define PORT	7700
+
+struct wire_case {
+	const char *name;
+	void (*run)(void);
+};
+
+extern const struct wire_case exchange_cases[];
+extern const unsigned int exchange_count;
+
+extern struct peer peer;
+
+void wire_check(bool good, const char *what, const char *file, int line);
+#define CHECK(cond)	wire_check(cond, #cond, __FILE__, __LINE__)
+
+/* A counter of the kernel's end. */
+long long count(const char *name);
+/* The kernel's socket of a new connection with the peer, @c the peer's side. */
+int connected(struct peer_conn *c);
+
+#endif /* SELFTESTS_STRACK_HANDSHAKE_H */
