@@ -116,6 +116,7 @@ impl Link {
 }
 
 /// One direction of the network.
+#[derive(Debug)]
 pub struct Direction {
     pub access: Link,
     pub paths: Vec<Link>,

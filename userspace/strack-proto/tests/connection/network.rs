@@ -127,6 +127,7 @@ pub struct Network {
 }
 
 /// What a test starts from: a client that sends and a server that reads.
+#[derive(Debug)]
 pub struct Setup {
     pub client: Config,
     pub server: Config,
