@@ -306,14 +306,12 @@ impl Sim {
                 let flow = &mut self.flows[index];
                 flow.inflight -= bytes;
                 let rtt = now.checked_sub(sent);
-                match flow.window.on_ack(now, bytes, marked, rtt) {
-                    Some(Counter::WindowDecrease) => {
-                        if let Some(last) = flow.last_decrease {
-                            self.decrease_gap = self.decrease_gap.min(now - last);
-                        }
-                        flow.last_decrease = Some(now);
+                let event = flow.window.on_ack(now, bytes, marked, rtt);
+                if event == Some(Counter::WindowDecrease) {
+                    if let Some(last) = flow.last_decrease {
+                        self.decrease_gap = self.decrease_gap.min(now - last);
                     }
-                    _ => {}
+                    flow.last_decrease = Some(now);
                 }
                 self.send(index);
             }
