@@ -44,7 +44,8 @@ use crate::{
         bindings,
         lock::{
             new_bh_lock,
-            BhLock, //
+            BhLock,
+            BhOff, //
         },
         pages::PageBuf,
         sock::{
@@ -178,6 +179,10 @@ pub(crate) struct Inner {
     icmp_errno: i32,
     /// When the timer is set for.
     timer_at: Option<Ns>,
+    /// Somebody is sending, with the lock dropped now and then.
+    sending: bool,
+    /// There may be more to send.
+    send_again: bool,
     /// The connection has been taken out of the table.
     removed: bool,
 }
@@ -225,6 +230,8 @@ impl Conn {
             orphaned: None,
             icmp_errno: EHOSTUNREACH.to_errno().saturating_neg(),
             timer_at: None,
+            sending: false,
+            send_again: false,
             removed: false,
             proto,
         };
@@ -257,23 +264,42 @@ impl Conn {
 
     /// Works on the connection under its lock, then does what follows from it: sends what has become
     /// due, moves the timer, wakes the socket. Any context; no connection lock is held.
+    ///
+    /// One at a time sends, with bottom halves off, a few skbs per hold of the lock. Otherwise a timer
+    /// could send a probe past data that has been taken for sent and still waits in somebody's hands,
+    /// and round trips would be measured from when that waiting began.
     pub(crate) fn work<R>(self: &Arc<Self>, f: impl FnOnce(&mut Inner, Ns) -> R) -> R {
-        let now = timer::now();
+        let mut notes = Notes::default();
+        let bh = BhOff::new();
+        let mut now = timer::now();
         let mut inner = self.inner.lock();
         let result = f(&mut inner, now);
-        let mut notes = Notes::default();
-        loop {
-            let mut out = Outbox::new();
-            let mut more = inner.fill(self, now, &mut out);
-            more |= inner.settle(self, now, &mut notes);
-            let route = out.has_any().then(|| inner.route.clone()).flatten();
-            drop(inner);
-            out.send(self, route.as_ref());
-            if !more {
-                break;
+        if inner.sending {
+            // Whoever sends looks once more before it stops.
+            inner.send_again = true;
+            inner.settle(self, now, &mut notes);
+        } else {
+            inner.sending = true;
+            loop {
+                inner.send_again = false;
+                let mut out = Outbox::new();
+                let more = inner.fill(self, now, &mut out);
+                inner.settle(self, now, &mut notes);
+                if out.has_any() {
+                    let route = inner.route.clone();
+                    drop(inner);
+                    out.send(self, route.as_ref());
+                    inner = self.inner.lock();
+                }
+                if !more && !inner.send_again {
+                    break;
+                }
+                now = timer::now();
             }
-            inner = self.inner.lock();
+            inner.sending = false;
         }
+        drop(inner);
+        drop(bh);
         notes.deliver();
         result
     }
@@ -458,9 +484,8 @@ impl Inner {
 
     /// Counts what has come into order since the last time.
     fn count_readable(&mut self) {
-        let Some(head) = self.rx_head else { return };
-        if self.rx_counted.lt(head) {
-            self.rx_counted = head;
+        if self.rx_head.is_none() {
+            return;
         }
         let end = self.proto.rcv_nxt();
         while self.rx_counted.lt(end) {
@@ -552,20 +577,20 @@ impl Inner {
     }
 
     /// What follows from a change of the protocol's state: buffers, counters, timer, table; wakeups
-    /// are noted for later. True when there may be more to send because of it.
-    fn settle(&mut self, conn: &Arc<Conn>, now: Ns, notes: &mut Notes) -> bool {
-        let mut more = false;
+    /// are noted for later.
+    fn settle(&mut self, conn: &Arc<Conn>, now: Ns, notes: &mut Notes) {
         let events = self.proto.events();
         if self.release_acked() {
             notes.write = true;
             // Nothing but the held packet is left.
             if self.hold == Hold::Nagle && self.proto.una() == self.proto.snd_nxt() {
                 self.hold_tail(Hold::Not);
-                more = true;
+                self.send_again = true;
             }
         }
-        if self.rx_head.is_none() {
-            self.rx_head = self.proto.rcv_isn();
+        if let (None, Some(first)) = (self.rx_head, self.proto.rcv_isn()) {
+            self.rx_head = Some(first);
+            self.rx_counted = first;
         }
         self.count_readable();
         self.peer_finished |= events.contains(Events::PEER_FIN);
@@ -604,7 +629,6 @@ impl Inner {
             _ => (),
         }
         self.rearm(conn, now);
-        more
     }
 
     /// Parts with the socket: the connection needs nobody's memory any more.

@@ -51,7 +51,7 @@ pub(crate) fn recvmsg(
     let mut lock = sock.lock();
     let conn = super::socket::conn_of(&mut lock)?;
     if flags & bindings::MSG_OOB != 0 {
-        return Err(EINVAL);
+        return Err(EOPNOTSUPP);
     }
     let mut timeo = lock.rcvtimeo(flags & bindings::MSG_DONTWAIT != 0);
     let target = lock.rcvlowat(flags & bindings::MSG_WAITALL != 0, len);
@@ -63,6 +63,7 @@ pub(crate) fn recvmsg(
         // With MSG_PEEK nothing is taken away, so each round begins behind what was copied.
         let skip = if peek { done } else { 0 };
         match take(&conn, msg, skip, len - done, discard) {
+            Ok(0) if len == 0 && conn.peek(|inner| inner.rx_bytes > 0) => return Ok(0),
             Ok(0) => (),
             Ok(taken) => {
                 done += taken;
@@ -76,7 +77,7 @@ pub(crate) fn recvmsg(
             Err(_) if done > 0 => return Ok(done),
             Err(error) => return Err(error),
         }
-        if done >= target || done == len {
+        if done >= target {
             return Ok(done);
         }
         match wait(&mut lock, &conn, done, skip_of(peek, done), &mut timeo) {

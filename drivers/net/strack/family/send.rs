@@ -55,9 +55,10 @@ const MIN_ROOM: usize = 256;
 /// sendmsg(). Gives the number of bytes taken.
 pub(crate) fn sendmsg(sock: &Sock, msg: &mut bindings::msghdr, len: usize) -> Result<usize> {
     let flags = msg.msg_flags;
-    if flags & bindings::MSG_OOB != 0 {
+    if flags & (bindings::MSG_OOB | bindings::MSG_FASTOPEN) != 0 {
         return Err(EOPNOTSUPP);
     }
+    sock.check_control(msg)?;
     let mut lock = sock.lock();
     let mut timeo = lock.sndtimeo(flags & bindings::MSG_DONTWAIT != 0);
     let mut sent = 0;

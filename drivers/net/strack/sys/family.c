@@ -421,6 +421,16 @@ bool strack_c_sk_flag(const struct sock *sk, int flag)
 	return sock_flag(sk, flag);
 }
 
+int strack_c_sk_check_control(struct sock *sk, struct msghdr *msg)
+{
+	struct sockcm_cookie sockc;
+
+	if (!msg->msg_controllen)
+		return 0;
+	sockcm_init(&sockc, sk);
+	return sock_cmsg_send(sk, msg, &sockc);
+}
+
 /* A writer found no room: the next acknowledgement that makes some wakes it. */
 void strack_c_sk_nospace_set(struct sock *sk)
 {
@@ -589,6 +599,16 @@ void strack_c_timer_start(struct hrtimer *timer, u64 expires)
 int strack_c_timer_cancel_try(struct hrtimer *timer)
 {
 	return hrtimer_try_to_cancel(timer);
+}
+
+void strack_c_bh_disable(void)
+{
+	local_bh_disable();
+}
+
+void strack_c_bh_enable(void)
+{
+	local_bh_enable();
 }
 
 void strack_c_spin_lock_bh(spinlock_t *lock)

@@ -10,6 +10,7 @@
 #include <linux/net.h>
 #include <linux/sysctl.h>
 #include <linux/workqueue.h>
+#include <net/inet_sock.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -19,10 +20,15 @@ struct hrtimer;
 /**
  * struct strack_sock - a socket of the family
  * @sk: the kernel's part, first so that both have one address
+ * @inet: never used, but the IP stack takes the owner of any packet for one and
+ *	looks at its fields in places: they are there, and zero
  * @inner: the Rust half (family::Socket), owned; changed under the socket lock
  */
 struct strack_sock {
-	struct sock sk;
+	union {
+		struct sock sk;
+		struct inet_sock inet;
+	};
 	void *inner;
 };
 
@@ -109,6 +115,7 @@ struct strack_net *strack_c_sk_net(const struct sock *sk);
 void *strack_c_sk_inner(const struct sock *sk);
 void strack_c_sk_set_inner(struct sock *sk, void *inner);
 bool strack_c_sk_flag(const struct sock *sk, int flag);
+int strack_c_sk_check_control(struct sock *sk, struct msghdr *msg);
 void strack_c_sk_nospace_set(struct sock *sk);
 void strack_c_sk_wake_read(struct sock *sk);
 void strack_c_sk_wake_write(struct sock *sk);
@@ -138,6 +145,8 @@ void strack_c_timer_setup(struct hrtimer *timer,
 void strack_c_timer_start(struct hrtimer *timer, u64 expires);
 int strack_c_timer_cancel_try(struct hrtimer *timer);
 
+void strack_c_bh_disable(void);
+void strack_c_bh_enable(void);
 void strack_c_spin_lock_bh(spinlock_t *lock);
 void strack_c_spin_unlock_bh(spinlock_t *lock);
 bool strack_c_spin_trylock_bh(spinlock_t *lock);

@@ -7,10 +7,12 @@
 //! interrupted by a softirq that spins on it for ever.
 
 use super::bindings;
-use kernel::sync::lock::{
-    Backend,
-    Guard,
-    Lock, //
+use kernel::{
+    sync::lock::{
+        Backend,
+        Lock, //
+    },
+    types::NotThreadSafe, //
 };
 
 /// `spin_lock_bh()` as a lock backend.
@@ -18,9 +20,6 @@ pub(crate) struct BhBackend;
 
 /// A lock taken with bottom halves off.
 pub(crate) type BhLock<T> = Lock<T, BhBackend>;
-
-/// What is held while a [`BhLock`] is.
-pub(crate) type BhGuard<'a, T> = Guard<'a, T, BhBackend>;
 
 // SAFETY: `spinlock_t` ensures mutual exclusion between CPUs and, with bottom halves off, against
 // the softirqs of its own. `relock` is the default and locks the same way.
@@ -56,6 +55,25 @@ unsafe impl Backend for BhBackend {
     unsafe fn assert_is_held(ptr: *mut Self::State) {
         // SAFETY: The caller guarantees that the lock is initialised.
         unsafe { bindings::spin_assert_is_held(ptr) }
+    }
+}
+
+/// Bottom halves of this CPU, and preemption, are off while it exists.
+pub(crate) struct BhOff(NotThreadSafe);
+
+impl BhOff {
+    /// Turns them off. Nests.
+    pub(crate) fn new() -> BhOff {
+        // SAFETY: Turned on again on the same CPU, by the destructor.
+        unsafe { bindings::strack_c_bh_disable() };
+        BhOff(NotThreadSafe)
+    }
+}
+
+impl Drop for BhOff {
+    fn drop(&mut self) {
+        // SAFETY: Pairs with `new`.
+        unsafe { bindings::strack_c_bh_enable() }
     }
 }
 

@@ -132,10 +132,6 @@ impl Sock {
         mark, sk_mark, u32
     );
     word!(
-        /// `SO_PRIORITY`.
-        priority, sk_priority, u32
-    );
-    word!(
         /// The pending error, positive errno.
         err, sk_err, i32
     );
@@ -236,6 +232,12 @@ impl Sock {
     pub(crate) fn take_error(&self) -> Result {
         // SAFETY: By the type invariant.
         to_result(unsafe { bindings::strack_c_sk_take_error(self.as_ptr()) })
+    }
+
+    /// Checks the control messages of a write. None changes anything, but malformed ones are refused.
+    pub(crate) fn check_control(&self, msg: &mut bindings::msghdr) -> Result {
+        // SAFETY: By the type invariant; the message is the caller's.
+        to_result(unsafe { bindings::strack_c_sk_check_control(self.as_ptr(), msg) })
     }
 
     /// A writer is out of room: wake it when there is some.
