@@ -72,7 +72,7 @@ pub struct Config {
     pub base_rtt: Ns,
     /// Congestion window before anything is known about the fabric, in bytes.
     ///
-    /// The default is the bandwidth-delay product of the default link and RTT,
+    /// The default is the bandwidth-delay product of the default link and RTT (125 kB),
     /// but not more than 64 KiB: it starts a short transfer at full speed and
     /// does not overrun a shallow queue when the hints are wrong.
     pub initial_window: u64,

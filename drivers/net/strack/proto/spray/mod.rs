@@ -55,8 +55,7 @@ pub trait Spray {
 
     /// The path whose turn it is, as an index below `paths().count()`.
     ///
-    /// As many calls as there are paths, starting anywhere, eventually name every
-    /// path; twice as many name each at least once.
+    /// Twice as many calls as there are paths name each of them at least once.
     fn turn(&mut self) -> u16;
 
     /// Entropy value for the next packet.

@@ -80,8 +80,7 @@ impl Gains {
         scale(5 * self.mtu, self.a)
     }
 
-    /// Constant increase per RTT in bytes, times 20 / 3 a packet on the reference
-    /// fabric.
+    /// Constant increase per RTT in bytes: 0.15 packets on the reference fabric.
     pub fn eta(&self) -> u64 {
         scale(3 * self.mtu, self.a) / 20
     }
