@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The sender's ring against a recount, and how late a packet may be.
+
+use proptest::prelude::*;
+use strack_proto::{
+    loss::{
+        overtaken_limit,
+        Cause,
+        Outstanding,
+        Patience,
+        Resent,
+        TxState, //
+    },
+    psn::Psn,
+    rtt::Rtt,
+    wire::flags,
+    MSEC,
+    SEC,
+    USEC, //
+};
+
+#[test]
+fn life_of_a_packet() {
+    let isn = Psn::new(u32::MAX);
+    let mut tx = Outstanding::new(64, isn).expect("memory");
+    assert_eq!(tx.push(100), Some(isn));
+    tx.grow_tail(50);
+    tx.grow_tail(u16::MAX);
+    assert_eq!(tx.tail_offset(), 150);
+    tx.send_next(1000, 50_000);
+    tx.grow_tail(1);
+    assert_eq!((tx.in_flight(), tx.in_flight_bytes(), tx.backlog()), (1, 150, 0));
+
+    assert!(tx.lose(isn, Cause::Timeout).is_some());
+    assert!(tx.lose(isn, Cause::Timeout).is_none());
+    assert_eq!((tx.in_flight(), tx.lost()), (0, 1));
+    assert_eq!(tx.first_lost(), Some((isn, Cause::Timeout)));
+    tx.send_again(isn, 2000, 50_001);
+    tx.send_again(isn, 3000, 50_002);
+    let slot = *tx.get(isn).expect("a slot");
+    assert_eq!((slot.first_sent, slot.sent_at, slot.transmissions), (1000, 2000, 2));
+
+    assert!(tx.deliver(isn).is_some());
+    assert!(tx.deliver(isn).is_none());
+    assert!(tx.lose(isn, Cause::Timeout).is_none());
+    tx.advance(isn.next());
+    assert_eq!(tx.una(), isn.next());
+    assert!(tx.get(isn).is_none());
+    assert!(tx.recent(isn).is_some());
+    assert!(tx.recent(isn.sub(1)).is_none());
+    // Nothing beyond what was sent can be acknowledged.
+    tx.advance(isn.add(2));
+    assert_eq!(tx.una(), isn.next());
+}
+
+#[test]
+fn room_is_left_for_the_end() {
+    let mut tx = Outstanding::new(64, Psn::new(0)).expect("memory");
+    while tx.push(1).is_some() {}
+    assert_eq!(tx.backlog(), 63);
+    for _ in 0..63 {
+        tx.send_next(1, 50_000);
+    }
+    tx.push_fin(flags::DATA_FIN);
+    assert_eq!(tx.backlog(), 1);
+    let fin = tx.get(Psn::new(63)).expect("a slot");
+    assert_eq!((fin.len, fin.flags), (0, flags::DATA_FIN));
+
+    // If the last packet was not sent yet, it becomes the end.
+    let mut tx = Outstanding::new(64, Psn::new(0)).expect("memory");
+    tx.push(5);
+    tx.push_fin(flags::DATA_FIN);
+    assert_eq!(tx.backlog(), 1);
+    assert_eq!(tx.get(Psn::new(0)).map(|slot| slot.flags), Some(flags::DATA_FIN));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn counts_are_right(
+        isn in prop_oneof![any::<u32>(), u32::MAX - 100..u32::MAX],
+        steps in prop::collection::vec((0..7u8, 0..64u32), 1..2000),
+    ) {
+        let mut tx = Outstanding::new(64, Psn::new(isn)).expect("memory");
+        for (time, (step, n)) in steps.into_iter().enumerate() {
+            let now = time as u64 + 1;
+            let psn = tx.una().add(n);
+            match step {
+                0 => drop(tx.push(1 + n as u16)),
+                1 => tx.send_next(now, 50_000),
+                2 => drop(tx.lose(psn, Cause::Overtaken)),
+                3 => drop(tx.deliver(psn)),
+                4 => if let Some((psn, _)) = tx.first_lost() {
+                    tx.send_again(psn, now, 50_001);
+                },
+                5 => tx.grow_tail(n as u16),
+                _ => while tx.get(tx.una()).is_some_and(|slot| slot.state == TxState::Delivered) {
+                    tx.advance(tx.una().next());
+                },
+            }
+            let psns = (0..tx.tail().dist_from(tx.una())).map(|n| tx.una().add(n));
+            let slots: Vec<_> = psns.filter_map(|psn| tx.get(psn)).collect();
+            let flying = slots.iter().filter(|slot| slot.state == TxState::InFlight);
+            let lost = slots.iter().filter(|slot| matches!(slot.state, TxState::Lost(_)));
+            let bytes = flying.clone().map(|slot| u64::from(slot.len)).sum::<u64>();
+            prop_assert_eq!(tx.in_flight() as usize, flying.count());
+            prop_assert_eq!(tx.in_flight_bytes(), bytes);
+            prop_assert_eq!(tx.lost() as usize, lost.clone().count());
+            prop_assert!(slots.windows(2).all(|pair| pair[0].end() == pair[1].offset));
+            let any_lost = lost.count() > 0;
+            prop_assert_eq!(tx.first_lost().is_some(), any_lost);
+        }
+    }
+}
+
+fn rtt(samples: &[u64]) -> Rtt {
+    let mut rtt = Rtt::new();
+    for &sample in samples {
+        rtt.on_sample(0, sample * USEC);
+    }
+    rtt
+}
+
+#[test]
+fn another_rtt_is_granted() {
+    let patience = Patience::new(0);
+    let rtt = rtt(&[200; 50]);
+    let target = 100 * USEC;
+    assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);
+    assert_eq!(patience.timeout(&rtt, target, 250 * USEC, SEC), 550 * USEC);
+    // Nothing goes below the floor or above the ceiling.
+    assert_eq!(patience.timeout(&rtt, target, MSEC, SEC), MSEC);
+    assert_eq!(patience.timeout(&rtt, target, USEC, 2 * USEC), 2 * USEC);
+    let fast = self::rtt(&[20; 50]);
+    assert_eq!(patience.timeout(&fast, 50 * USEC, 250 * USEC, SEC), 250 * USEC);
+}
+
+#[test]
+fn slow_paths_are_remembered_for_a_while() {
+    let mut patience = Patience::new(0);
+    let rtt = rtt(&[200; 50]);
+    let target = 100 * USEC;
+    patience.on_arrival(2 * MSEC);
+    assert_eq!(patience.overtaken(&rtt, target), 2500 * USEC);
+    for i in 1..=2 {
+        patience.on_ack(i * 4 * MSEC, rtt.srtt());
+        patience.on_arrival(200 * USEC);
+    }
+    assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);
+}
+
+#[test]
+fn late_packets_stretch_the_limits() {
+    let mut patience = Patience::new(0);
+    let rtt = rtt(&[200; 50]);
+    let target = 100 * USEC;
+    assert!(patience.on_late(MSEC, rtt.srtt()));
+    assert!(!patience.on_late(MSEC + 1, rtt.srtt()));
+    assert_eq!(patience.overtaken(&rtt, target), 750 * USEC);
+    assert_eq!(patience.packets(10), 15);
+    for i in 0..100 {
+        patience.on_late((i + 2) * MSEC, rtt.srtt());
+    }
+    assert_eq!(patience.overtaken(&rtt, target), 2000 * USEC);
+    for i in 0..100 {
+        patience.on_ack((i + 1) * SEC, rtt.srtt());
+    }
+    assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);
+}
+
+#[test]
+fn small_windows_need_some_overtakers_too() {
+    assert_eq!(overtaken_limit(1), 5);
+    assert_eq!(overtaken_limit(4), 6);
+    assert_eq!(overtaken_limit(100), 150);
+    assert_eq!(overtaken_limit(u64::MAX), u64::MAX);
+}
+
+#[test]
+fn needless_once() {
+    let mut resent = Resent::new().expect("memory");
+    for n in 0..100 {
+        resent.push(Psn::new(n), u64::from(n) + 7);
+    }
+    resent.push(Psn::new(99), 5);
+    assert_eq!(resent.find(Psn::new(99)).map(|again| again.first_sent), Some(106));
+    assert!(resent.find(Psn::new(0)).is_none());
+    assert!(!resent.set_needless(Psn::new(0)));
+    assert!(resent.set_needless(Psn::new(99)));
+    assert!(!resent.set_needless(Psn::new(99)));
+}
