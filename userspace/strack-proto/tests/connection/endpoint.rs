@@ -20,28 +20,28 @@ use strack_proto::{
 
 /// A piece of an application's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    pub start: u64,
-    pub len: u16,
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) len: u16,
 }
 
 /// What the application wants.
 #[derive(Clone, Debug)]
-pub struct App {
+pub(crate) struct App {
     /// Bytes to write, and whether to end the stream after them.
-    pub write: u64,
-    pub finish: bool,
+    pub(crate) write: u64,
+    pub(crate) finish: bool,
     /// Largest single write and read; each is of random size up to it.
-    pub write_max: u64,
-    pub read_max: u64,
+    pub(crate) write_max: u64,
+    pub(crate) read_max: u64,
     /// Nothing is read during this time.
-    pub no_reading: Option<(Ns, Ns)>,
+    pub(crate) no_reading: Option<(Ns, Ns)>,
     /// Time between two reads; 0 reads at once.
-    pub read_every: Ns,
+    pub(crate) read_every: Ns,
 }
 
 impl App {
-    pub fn writer(bytes: u64) -> Self {
+    pub(crate) fn writer(bytes: u64) -> Self {
         Self {
             write: bytes,
             finish: true,
@@ -53,21 +53,21 @@ impl App {
     }
 
     /// Writes nothing, but ends its own stream at once.
-    pub fn reader() -> Self {
+    pub(crate) fn reader() -> Self {
         Self::writer(0)
     }
 }
 
-pub struct Endpoint {
-    pub conn: Connection,
-    pub app: App,
+pub(crate) struct Endpoint {
+    pub(crate) conn: Connection,
+    pub(crate) app: App,
     /// Everything that ever happened.
-    pub seen: Events,
-    pub written: u64,
-    pub read: u64,
+    pub(crate) seen: Events,
+    pub(crate) written: u64,
+    pub(crate) read: u64,
     /// When something was read, and how much that made in all.
-    pub log: Vec<(Ns, u64)>,
-    pub next_read: Ns,
+    pub(crate) log: Vec<(Ns, u64)>,
+    pub(crate) next_read: Ns,
     tx: HashMap<u32, Piece>,
     freed: Psn,
     rx: HashMap<u32, Piece>,
@@ -77,7 +77,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(conn: Connection, app: App, seed: u64) -> Self {
+    pub(crate) fn new(conn: Connection, app: App, seed: u64) -> Self {
         Self {
             freed: conn.snd_isn(),
             conn,
@@ -95,24 +95,24 @@ impl Endpoint {
         }
     }
 
-    pub fn saw(&self, event: Events) -> bool {
+    pub(crate) fn saw(&self, event: Events) -> bool {
         self.seen.contains(event)
     }
 
-    pub fn payload(&self, psn: Psn) -> Piece {
+    pub(crate) fn payload(&self, psn: Psn) -> Piece {
         self.tx
             .get(&psn.raw())
             .copied()
             .unwrap_or(Piece { start: 0, len: 0 })
     }
 
-    pub fn keep(&mut self, psn: Psn, piece: Piece) {
+    pub(crate) fn keep(&mut self, psn: Psn, piece: Piece) {
         let old = self.rx.insert(psn.raw(), piece);
         assert!(old.is_none(), "packet {} delivered twice", psn.raw());
     }
 
     /// Lets the application do what it can.
-    pub fn work(&mut self, now: Ns) {
+    pub(crate) fn work(&mut self, now: Ns) {
         let events = self.conn.events();
         self.seen.insert(events);
         self.free();
@@ -215,12 +215,12 @@ impl Endpoint {
     }
 
     /// Whether the application is waiting for time to pass.
-    pub fn wakes_at(&self) -> Option<Ns> {
+    pub(crate) fn wakes_at(&self) -> Option<Ns> {
         (self.next_read > 0).then_some(self.next_read)
     }
 
     /// All written, acknowledged and closed, as far as that is wanted.
-    pub fn closed(&self) -> bool {
+    pub(crate) fn closed(&self) -> bool {
         self.conn.state() == State::Closed
     }
 }

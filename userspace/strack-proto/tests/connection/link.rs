@@ -19,34 +19,34 @@ use strack_proto::{
 const OVERHEAD: u64 = 8 + 40 + 14;
 
 #[derive(Clone, Debug)]
-pub struct Link {
-    pub delay: Ns,
+pub(crate) struct Link {
+    pub(crate) delay: Ns,
     /// Largest random delay on top; packets overtake each other on this link.
-    pub jitter: Ns,
+    pub(crate) jitter: Ns,
     /// Bytes per second; 0 is infinitely fast.
-    pub rate: u64,
+    pub(crate) rate: u64,
     /// Bytes that can wait.
-    pub queue: u64,
+    pub(crate) queue: u64,
     /// Marks from here, with a probability that rises to `mark_ppm` at `mark_all`,
     /// and certainly from there on.
-    pub mark_from: u64,
-    pub mark_all: u64,
-    pub mark_ppm: u64,
+    pub(crate) mark_from: u64,
+    pub(crate) mark_all: u64,
+    pub(crate) mark_ppm: u64,
     /// Random loss and duplication.
-    pub loss_ppm: u64,
-    pub dup_ppm: u64,
+    pub(crate) loss_ppm: u64,
+    pub(crate) dup_ppm: u64,
     /// Takes packets and gives nothing back during this time.
-    pub hole: Option<(Ns, Ns)>,
+    pub(crate) hole: Option<(Ns, Ns)>,
     /// When the link has sent what waits for it.
-    pub free_at: Ns,
+    pub(crate) free_at: Ns,
     /// Most bytes that ever waited.
-    pub high_water: u64,
-    pub dropped: u64,
-    pub carried: u64,
+    pub(crate) high_water: u64,
+    pub(crate) dropped: u64,
+    pub(crate) carried: u64,
 }
 
 impl Link {
-    pub fn new(delay: Ns) -> Self {
+    pub(crate) fn new(delay: Ns) -> Self {
         Self {
             delay,
             jitter: 0,
@@ -67,7 +67,7 @@ impl Link {
 
     /// Takes a packet of `len` bytes. Returns when copies of it come out at the
     /// other end, and whether they are marked.
-    pub fn carry(&mut self, now: Ns, len: usize, rng: &mut Rng) -> (Vec<Ns>, bool) {
+    pub(crate) fn carry(&mut self, now: Ns, len: usize, rng: &mut Rng) -> (Vec<Ns>, bool) {
         let size = len as u64 + OVERHEAD;
         let dead = self
             .hole
@@ -117,16 +117,16 @@ impl Link {
 
 /// One direction of the network.
 #[derive(Debug)]
-pub struct Direction {
-    pub access: Link,
-    pub paths: Vec<Link>,
+pub(crate) struct Direction {
+    pub(crate) access: Link,
+    pub(crate) paths: Vec<Link>,
     /// Entropy values are hashed to paths with this seed; without, they take paths
     /// in turn.
-    pub hash: Option<u64>,
+    pub(crate) hash: Option<u64>,
 }
 
 impl Direction {
-    pub fn new(paths: Vec<Link>) -> Self {
+    pub(crate) fn new(paths: Vec<Link>) -> Self {
         Self {
             access: Link::new(0),
             paths,
@@ -134,7 +134,7 @@ impl Direction {
         }
     }
 
-    pub fn path(&self, entropy: u16) -> usize {
+    pub(crate) fn path(&self, entropy: u16) -> usize {
         let value = match self.hash {
             Some(seed) => mix(seed ^ mix(u64::from(entropy))),
             None => u64::from(entropy),

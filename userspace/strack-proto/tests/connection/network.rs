@@ -53,14 +53,14 @@ use strack_proto::{
     SEC, //
 };
 
-pub const CLIENT: usize = 0;
-pub const SERVER: usize = 1;
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const SERVER: usize = 1;
 
-pub const CLIENT_IDS: Ids = Ids {
+pub(crate) const CLIENT_IDS: Ids = Ids {
     cid: 0x1111,
     tag: 0xaaaa_0001,
 };
-pub const SERVER_IDS: Ids = Ids {
+pub(crate) const SERVER_IDS: Ids = Ids {
     cid: 0x2222,
     tag: 0xbbbb_0002,
 };
@@ -71,21 +71,21 @@ const COOKIE_LIFETIME: Ns = 2 * SEC;
 
 /// A packet on its way.
 #[derive(Clone, Debug)]
-pub struct Datagram {
-    pub to: usize,
-    pub entropy: u16,
-    pub ce: bool,
-    pub ect: bool,
-    pub header: Vec<u8>,
-    pub payload: Piece,
+pub(crate) struct Datagram {
+    pub(crate) to: usize,
+    pub(crate) entropy: u16,
+    pub(crate) ce: bool,
+    pub(crate) ect: bool,
+    pub(crate) header: Vec<u8>,
+    pub(crate) payload: Piece,
 }
 
 impl Datagram {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.header.len() + usize::from(self.payload.len)
     }
 
-    pub fn parse(&self) -> Option<Packet> {
+    pub(crate) fn parse(&self) -> Option<Packet> {
         wire::parse(&self.header, self.len())
             .ok()
             .map(|(packet, _)| packet)
@@ -103,19 +103,19 @@ enum Event {
 /// A test's say in what gets lost: `true` loses the packet.
 type Censor = Box<dyn FnMut(Ns, &Datagram, &Packet) -> bool>;
 
-pub struct Network {
-    pub now: Ns,
-    pub rng: Rng,
-    pub ends: [Option<Endpoint>; 2],
+pub(crate) struct Network {
+    pub(crate) now: Ns,
+    pub(crate) rng: Rng,
+    pub(crate) ends: [Option<Endpoint>; 2],
     /// Packets to the server and to the client.
-    pub directions: [Direction; 2],
-    pub censor: Option<Censor>,
-    pub counts: [HashMap<Counter, u64>; 2],
+    pub(crate) directions: [Direction; 2],
+    pub(crate) censor: Option<Censor>,
+    pub(crate) counts: [HashMap<Counter, u64>; 2],
     /// DATA packets sent by each end, retransmissions among them, and ACKs.
-    pub data: [u64; 2],
-    pub retransmissions: [u64; 2],
-    pub acks: [u64; 2],
-    pub configs: [Config; 2],
+    pub(crate) data: [u64; 2],
+    pub(crate) retransmissions: [u64; 2],
+    pub(crate) acks: [u64; 2],
+    pub(crate) configs: [Config; 2],
     apps: [Option<App>; 2],
     isns: [Psn; 2],
     events: BinaryHeap<Reverse<(Ns, u64)>>,
@@ -128,18 +128,18 @@ pub struct Network {
 
 /// What a test starts from: a client that sends and a server that reads.
 #[derive(Debug)]
-pub struct Setup {
-    pub client: Config,
-    pub server: Config,
-    pub apps: [App; 2],
-    pub isns: [u32; 2],
-    pub directions: [Direction; 2],
-    pub seed: u64,
+pub(crate) struct Setup {
+    pub(crate) client: Config,
+    pub(crate) server: Config,
+    pub(crate) apps: [App; 2],
+    pub(crate) isns: [u32; 2],
+    pub(crate) directions: [Direction; 2],
+    pub(crate) seed: u64,
 }
 
 impl Setup {
     /// `bytes` from client to server over 4 equal paths of 100 us.
-    pub fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64) -> Self {
         let config = Config {
             mss: 1400,
             ..Config::default()
@@ -163,12 +163,12 @@ impl Setup {
     }
 
     /// The same paths in both directions.
-    pub fn paths(mut self, paths: Vec<Link>) -> Self {
+    pub(crate) fn paths(mut self, paths: Vec<Link>) -> Self {
         self.directions = [Direction::new(paths.clone()), Direction::new(paths)];
         self
     }
 
-    pub fn start(self) -> Network {
+    pub(crate) fn start(self) -> Network {
         Network::new(self)
     }
 }
@@ -202,24 +202,24 @@ impl Network {
         network
     }
 
-    pub fn end(&mut self, which: usize) -> &mut Endpoint {
+    pub(crate) fn end(&mut self, which: usize) -> &mut Endpoint {
         self.ends[which].as_mut().expect("an endpoint")
     }
 
-    pub fn client(&mut self) -> &mut Endpoint {
+    pub(crate) fn client(&mut self) -> &mut Endpoint {
         self.end(CLIENT)
     }
 
-    pub fn server(&mut self) -> &mut Endpoint {
+    pub(crate) fn server(&mut self) -> &mut Endpoint {
         self.end(SERVER)
     }
 
-    pub fn count(&self, which: usize, counter: Counter) -> u64 {
+    pub(crate) fn count(&self, which: usize, counter: Counter) -> u64 {
         self.counts[which].get(&counter).copied().unwrap_or(0)
     }
 
     /// Runs until `done` or until the time limit, and says whether it was `done`.
-    pub fn run(&mut self, limit: Ns, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+    pub(crate) fn run(&mut self, limit: Ns, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         while !done(self) {
             let Some(&Reverse((at, id))) = self.events.peek() else {
                 return false;
@@ -242,14 +242,14 @@ impl Network {
     }
 
     /// Runs for a while.
-    pub fn run_for(&mut self, time: Ns) {
+    pub(crate) fn run_for(&mut self, time: Ns) {
         let limit = self.now + time;
         self.run(limit, |_| false);
         self.now = limit;
     }
 
     /// Runs until both ends have closed in order.
-    pub fn finish(&mut self, limit: Ns) {
+    pub(crate) fn finish(&mut self, limit: Ns) {
         let done = self.run(limit, |net| {
             net.ends
                 .iter()
@@ -278,7 +278,7 @@ impl Network {
     }
 
     /// All that one end has written the other has read.
-    pub fn check_streams(&mut self) {
+    pub(crate) fn check_streams(&mut self) {
         for which in [CLIENT, SERVER] {
             let wrote = self.end(which).app.write;
             assert_eq!(self.end(which).written, wrote);
@@ -309,7 +309,7 @@ impl Network {
     }
 
     /// Sends a packet from one end to the other.
-    pub fn send(&mut self, datagram: Datagram) {
+    pub(crate) fn send(&mut self, datagram: Datagram) {
         let (now, len) = (self.now, datagram.len());
         let access = &mut self.directions[1 - datagram.to].access;
         let (arrivals, _) = access.carry(now, len, &mut self.rng);
@@ -336,7 +336,7 @@ impl Network {
     }
 
     /// A packet arrives, wherever it came from.
-    pub fn arrives(&mut self, datagram: &Datagram) {
+    pub(crate) fn arrives(&mut self, datagram: &Datagram) {
         let Some(packet) = datagram.parse() else {
             return;
         };
@@ -382,7 +382,7 @@ impl Network {
         self.send_header(1 - which, 50_000, &Packet::Reset(reset));
     }
 
-    pub fn send_header(&mut self, to: usize, entropy: u16, packet: &Packet) {
+    pub(crate) fn send_header(&mut self, to: usize, entropy: u16, packet: &Packet) {
         let mut bytes = [0; 64];
         let len = packet.emit(&mut bytes);
         self.send(Datagram {
@@ -416,7 +416,7 @@ impl Network {
     }
 
     /// Does everything an end has to do now.
-    pub fn pump(&mut self, which: usize) {
+    pub(crate) fn pump(&mut self, which: usize) {
         let now = self.now;
         loop {
             let Some(end) = &mut self.ends[which] else {
@@ -503,7 +503,7 @@ impl Network {
         }
     }
 
-    pub fn both_in(&self, state: State) -> bool {
+    pub(crate) fn both_in(&self, state: State) -> bool {
         let mut ends = self.ends.iter();
         ends.all(|end| end.as_ref().is_some_and(|end| end.conn.state() == state))
     }

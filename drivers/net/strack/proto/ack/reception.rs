@@ -270,7 +270,7 @@ impl Reception {
         for _ in 0..=span {
             ahead = if ahead >= span { 0 } else { ahead + 1 };
             let word = (first + ahead) % words;
-            let news = self.unreported >> word & 1 != 0;
+            let news = (self.unreported >> word) & 1 != 0;
             let base = self
                 .nxt
                 .sub(self.nxt.raw() % SACK_BITS)
@@ -319,7 +319,7 @@ impl Reception {
 
     /// The piece in the packet `psn` if it waits out of order.
     fn piece(&self, psn: Psn) -> Option<Piece> {
-        let bit = self.word(psn) >> (psn.raw() % u64::BITS) & 1;
+        let bit = (self.word(psn) >> (psn.raw() % u64::BITS)) & 1;
         if bit == 0 || !psn.in_window(self.nxt, self.capacity) {
             return None;
         }

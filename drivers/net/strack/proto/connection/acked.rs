@@ -22,10 +22,7 @@ use crate::proto::{
         MAX_WINDOW, //
     },
     psn::Psn,
-    spray::{
-        Feedback,
-        Spray, //
-    },
+    spray::Feedback,
     wire::{
         flags,
         AckHeader, //
@@ -250,5 +247,5 @@ fn answers_data(ack: &AckHeader) -> bool {
 /// Whether the SACK bitmap of an ACK says that `psn` was received.
 fn sacks(ack: &AckHeader, psn: Psn) -> bool {
     let bit = psn.dist_from(ack.sack_base);
-    bit < SACK_BITS && ack.sack >> bit & 1 != 0
+    bit < SACK_BITS && (ack.sack >> bit) & 1 != 0
 }

@@ -235,7 +235,7 @@ impl Connection {
             entropy_last: 0,
             window: new_window(&config),
             rtt: Rtt::new(),
-            recovery: Recovery::new(&config, now),
+            recovery: Recovery::new(&config, now)?,
             probe_due: None,
             rx: Reception::new(capacity, unknown, max_payload)?,
             recv_credit: RecvCredit::new(unknown, capacity, config.rcv_window, max_payload),

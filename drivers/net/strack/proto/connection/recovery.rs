@@ -16,6 +16,7 @@ use super::{
     Connection,
     MIN_TARGET, //
 };
+use crate::host::AllocError;
 use crate::proto::{
     config::Config,
     counter::Counter,
@@ -47,7 +48,6 @@ struct TailProbe {
 }
 
 /// What the sender knows beyond its packets.
-#[derive(Clone, Debug)]
 pub(super) struct Recovery {
     pub(super) patience: Patience,
     blame: Blame,
@@ -71,11 +71,11 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    pub(super) fn new(config: &Config, now: Ns) -> Self {
-        Self {
+    pub(super) fn new(config: &Config, now: Ns) -> Result<Self, AllocError> {
+        Ok(Self {
             patience: Patience::new(now),
             blame: Blame::new(),
-            resent: Resent::new(),
+            resent: Resent::new()?,
             expiries: 0,
             last_progress: now,
             must_resend: 0,
@@ -86,7 +86,7 @@ impl Recovery {
             tail: None,
             persist_tries: 0,
             persist_unanswered: 0,
-        }
+        })
     }
 
     pub(super) fn tail_probed(&mut self, now: Ns, entropy: u16, hole: Psn) {

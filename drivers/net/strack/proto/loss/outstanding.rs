@@ -130,11 +130,6 @@ impl Outstanding {
         self.tail
     }
 
-    /// Packets sent and not acknowledged cumulatively.
-    pub fn outstanding(&self) -> u32 {
-        self.nxt.dist_from(self.una)
-    }
-
     /// Packets queued and never sent.
     pub fn backlog(&self) -> u32 {
         self.tail.dist_from(self.nxt)

@@ -5,9 +5,15 @@
 //! That a retransmission was needless shows when the receiver gets the packet a
 //! second time, which can be long after it was acknowledged and its slot reused.
 
-use crate::proto::{
-    psn::Psn,
-    Ns, //
+use crate::{
+    host::{
+        AllocError,
+        Buffer, //
+    },
+    proto::{
+        psn::Psn,
+        Ns, //
+    },
 };
 
 /// How many are remembered.
@@ -24,19 +30,18 @@ pub struct Again {
 }
 
 /// The packets that were sent again last.
-#[derive(Clone, Debug)]
 pub struct Resent {
-    packets: [Option<Again>; REMEMBERED],
+    packets: Buffer<Option<Again>>,
     next: usize,
 }
 
 impl Resent {
     /// None yet.
-    pub fn new() -> Self {
-        Self {
-            packets: [None; REMEMBERED],
+    pub fn new() -> Result<Self, AllocError> {
+        Ok(Self {
+            packets: Buffer::new(REMEMBERED, None)?,
             next: 0,
-        }
+        })
     }
 
     /// `psn`, first sent at `first_sent`, is sent again.
@@ -67,11 +72,5 @@ impl Resent {
             Some(again) => !core::mem::replace(&mut again.needless, true),
             None => false,
         }
-    }
-}
-
-impl Default for Resent {
-    fn default() -> Self {
-        Self::new()
     }
 }
