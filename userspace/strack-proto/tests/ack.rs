@@ -68,13 +68,19 @@ fn end_of_stream() {
         ..packet(isn, 2)
     };
     assert_eq!(rx.take(&fin, &credit), Ok(Arrival::OutOfOrder));
-    assert_eq!(rx.take(&packet(isn, 3), &credit), Err(Counter::DropAfterFin));
+    assert_eq!(
+        rx.take(&packet(isn, 3), &credit),
+        Err(Counter::DropAfterFin)
+    );
     assert!(rx.take(&packet(isn, 1), &credit).is_ok());
     assert!(!rx.finished());
     assert!(rx.take(&packet(isn, 0), &credit).is_ok());
     assert!(rx.finished());
     assert_eq!(rx.take(&fin, &credit), Ok(Arrival::Duplicate));
-    assert_eq!(rx.take(&packet(isn, 3), &credit), Err(Counter::DropAfterFin));
+    assert_eq!(
+        rx.take(&packet(isn, 3), &credit),
+        Err(Counter::DropAfterFin)
+    );
 }
 
 proptest! {

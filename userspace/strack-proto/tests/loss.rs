@@ -5,7 +5,6 @@
 use proptest::prelude::*;
 use strack_proto::{
     loss::{
-        overtaken_limit,
         Cause,
         Outstanding,
         Patience,
@@ -30,7 +29,10 @@ fn life_of_a_packet() {
     assert_eq!(tx.tail_offset(), 150);
     tx.send_next(1000, 50_000);
     tx.grow_tail(1);
-    assert_eq!((tx.in_flight(), tx.in_flight_bytes(), tx.backlog()), (1, 150, 0));
+    assert_eq!(
+        (tx.in_flight(), tx.in_flight_bytes(), tx.backlog()),
+        (1, 150, 0)
+    );
 
     assert!(tx.lose(isn, Cause::Timeout).is_some());
     assert!(tx.lose(isn, Cause::Timeout).is_none());
@@ -39,7 +41,10 @@ fn life_of_a_packet() {
     tx.send_again(isn, 2000, 50_001);
     tx.send_again(isn, 3000, 50_002);
     let slot = *tx.get(isn).expect("a slot");
-    assert_eq!((slot.first_sent, slot.sent_at, slot.transmissions), (1000, 2000, 2));
+    assert_eq!(
+        (slot.first_sent, slot.sent_at, slot.transmissions),
+        (1000, 2000, 2)
+    );
 
     assert!(tx.deliver(isn).is_some());
     assert!(tx.deliver(isn).is_none());
@@ -72,7 +77,10 @@ fn room_is_left_for_the_end() {
     tx.push(5);
     tx.push_fin(flags::DATA_FIN);
     assert_eq!(tx.backlog(), 1);
-    assert_eq!(tx.get(Psn::new(0)).map(|slot| slot.flags), Some(flags::DATA_FIN));
+    assert_eq!(
+        tx.get(Psn::new(0)).map(|slot| slot.flags),
+        Some(flags::DATA_FIN)
+    );
 }
 
 proptest! {
@@ -137,7 +145,10 @@ fn another_rtt_is_granted() {
     assert_eq!(patience.timeout(&rtt, target, MSEC, SEC), MSEC);
     assert_eq!(patience.timeout(&rtt, target, USEC, 2 * USEC), 2 * USEC);
     let fast = self::rtt(&[20; 50]);
-    assert_eq!(patience.timeout(&fast, 50 * USEC, 250 * USEC, SEC), 250 * USEC);
+    assert_eq!(
+        patience.timeout(&fast, 50 * USEC, 250 * USEC, SEC),
+        250 * USEC
+    );
 }
 
 #[test]
@@ -146,9 +157,10 @@ fn slow_paths_are_remembered_for_a_while() {
     let rtt = rtt(&[200; 50]);
     let target = 100 * USEC;
     patience.on_arrival(2 * MSEC);
-    assert_eq!(patience.overtaken(&rtt, target), 2500 * USEC);
+    assert_eq!(patience.overtaken(&rtt, target), 3000 * USEC);
+    assert_eq!(patience.timeout(&rtt, target, USEC, SEC), 2500 * USEC);
     for i in 1..=2 {
-        patience.on_ack(i * 4 * MSEC, rtt.srtt());
+        patience.on_ack(i * 4 * MSEC, rtt.srtt(), 1);
         patience.on_arrival(200 * USEC);
     }
     assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);
@@ -162,23 +174,28 @@ fn late_packets_stretch_the_limits() {
     assert!(patience.on_late(MSEC, rtt.srtt()));
     assert!(!patience.on_late(MSEC + 1, rtt.srtt()));
     assert_eq!(patience.overtaken(&rtt, target), 750 * USEC);
-    assert_eq!(patience.packets(10), 15);
+    assert_eq!(patience.overtakers(), 7);
     for i in 0..100 {
         patience.on_late((i + 2) * MSEC, rtt.srtt());
     }
     assert_eq!(patience.overtaken(&rtt, target), 2000 * USEC);
     for i in 0..100 {
-        patience.on_ack((i + 1) * SEC, rtt.srtt());
+        patience.on_ack((i + 1) * SEC, rtt.srtt(), 1);
     }
     assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);
 }
 
 #[test]
-fn small_windows_need_some_overtakers_too() {
-    assert_eq!(overtaken_limit(1), 5);
-    assert_eq!(overtaken_limit(4), 6);
-    assert_eq!(overtaken_limit(100), 150);
-    assert_eq!(overtaken_limit(u64::MAX), u64::MAX);
+fn overtakers_are_those_of_the_widest_window() {
+    let mut patience = Patience::new(0);
+    assert_eq!(patience.overtakers(), 5);
+    patience.on_ack(1, MSEC, 100);
+    patience.on_ack(2, MSEC, 4);
+    assert_eq!(patience.overtakers(), 150);
+    patience.on_ack(SEC, MSEC, 4);
+    assert_eq!(patience.overtakers(), 150);
+    patience.on_ack(2 * SEC, MSEC, 4);
+    assert_eq!(patience.overtakers(), 6);
 }
 
 #[test]
@@ -188,7 +205,10 @@ fn needless_once() {
         resent.push(Psn::new(n), u64::from(n) + 7);
     }
     resent.push(Psn::new(99), 5);
-    assert_eq!(resent.find(Psn::new(99)).map(|again| again.first_sent), Some(106));
+    assert_eq!(
+        resent.find(Psn::new(99)).map(|again| again.first_sent),
+        Some(106)
+    );
     assert!(resent.find(Psn::new(0)).is_none());
     assert!(!resent.set_needless(Psn::new(0)));
     assert!(resent.set_needless(Psn::new(99)));

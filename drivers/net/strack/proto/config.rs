@@ -70,6 +70,12 @@ pub struct Config {
     pub link_bytes_per_sec: u64,
     /// Round trip time of an idle fabric; a hint until one was measured.
     pub base_rtt: Ns,
+    /// Smallest queueing delay the window aims at.
+    ///
+    /// Hosts without hardware timestamps add jitter of their own to every round
+    /// trip, and a window below it leaves no trains for the network stack to
+    /// work on: what is gained in delay is lost in cost per byte.
+    pub min_target: Ns,
     /// Congestion window before anything is known about the fabric, in bytes.
     ///
     /// The default is the bandwidth-delay product of the default link and RTT (125 kB),
@@ -110,6 +116,7 @@ impl Default for Config {
             window_packets: 1024,
             link_bytes_per_sec: 1_250_000_000,
             base_rtt: 100 * USEC,
+            min_target: 100 * USEC,
             initial_window: 64 * 1024,
             rcv_window: 4 * 1024 * 1024,
             ack_every_bytes: 16 * 1024,

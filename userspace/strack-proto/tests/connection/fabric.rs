@@ -89,3 +89,40 @@ fn one_connection_fills_all_spines() {
         assert!(percent >= 70, "{percent} %");
     }
 }
+
+/// A 10 Gb/s host on eight spines of half its speed, with the default settings: near
+/// line rate, nothing sent twice, and packets leave in trains.
+#[test]
+fn ten_gigabits() {
+    let line = 1_250_000_000;
+    for (mss, train) in [(1420, 5), (8900, 1)] {
+        let spine = Link {
+            rate: line / 2,
+            queue: 500_000,
+            mark_from: 30_000,
+            mark_all: 120_000,
+            mark_ppm: 200_000,
+            ..Link::new(40 * USEC)
+        };
+        let direction = || {
+            let mut direction = Direction::new(vec![spine.clone(); 8]);
+            direction.access.rate = line;
+            direction.access.queue = 10_000_000;
+            direction.hash = Some(7);
+            direction
+        };
+        let mut setup = Setup::new(100_000_000);
+        setup.directions = [direction(), direction()];
+        setup.client.mss = mss;
+        setup.server.mss = mss;
+        let mut net = setup.start();
+        net.finish(5 * SEC);
+        let took = net.server().log.last().expect("data").0;
+        let percent = 100_000_000 * SEC / took * 100 / line;
+        let (data, trains, acks) = (net.data[CLIENT], net.trains[CLIENT], net.acks[SERVER]);
+        println!("mss {mss}: {percent} %, {data} packets in {trains} trains, {acks} ACKs");
+        assert!(percent >= 85, "mss {mss}: {percent} %");
+        assert_eq!(net.retransmissions[CLIENT], 0);
+        assert!(data >= train * trains && data >= train * acks);
+    }
+}

@@ -111,8 +111,10 @@ pub(crate) struct Network {
     pub(crate) directions: [Direction; 2],
     pub(crate) censor: Option<Censor>,
     pub(crate) counts: [HashMap<Counter, u64>; 2],
-    /// DATA packets sent by each end, retransmissions among them, and ACKs.
+    /// DATA packets sent by each end, retransmissions among them, in how many trains,
+    /// and ACKs.
     pub(crate) data: [u64; 2],
+    pub(crate) trains: [u64; 2],
     pub(crate) retransmissions: [u64; 2],
     pub(crate) acks: [u64; 2],
     pub(crate) configs: [Config; 2],
@@ -187,6 +189,7 @@ impl Network {
             censor: None,
             counts: Default::default(),
             data: [0; 2],
+            trains: [0; 2],
             retransmissions: [0; 2],
             acks: [0; 2],
             configs: [setup.client, setup.server],
@@ -474,6 +477,7 @@ impl Network {
                 assert!(count > 0 && (count == 1 || !retx));
                 self.retransmissions[which] += u64::from(retx);
                 self.data[which] += u64::from(count);
+                self.trains[which] += 1;
                 let mut longest = 0;
                 for i in 0..u32::from(count) {
                     let psn = first.add(i);

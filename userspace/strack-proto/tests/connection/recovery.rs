@@ -192,11 +192,11 @@ fn black_hole() {
                 ..Link::new(100 * USEC)
             })
             .collect();
-        let (dies, returns) = (30 * MSEC, 130 * MSEC);
+        let (dies, returns) = (30 * MSEC, 230 * MSEC);
         for path in &mut paths[2..4] {
             path.hole = Some((dies, returns));
         }
-        let mut setup = Setup::new(40_000_000).paths(paths);
+        let mut setup = Setup::new(50_000_000).paths(paths);
         setup.seed = seed;
         setup.client.seed = seed;
         setup.client.link_bytes_per_sec = 160_000_000;
@@ -210,6 +210,7 @@ fn black_hole() {
         let before = goodput(&mut net, dies - 10 * MSEC, dies);
         let back = dies + 20 * rto;
         let end = net.server().log.last().expect("data").0;
+        assert!(back + 50 * MSEC < returns);
         let mut worst = u64::MAX;
         let mut from = back;
         while from + 5 * MSEC < end.min(returns) {

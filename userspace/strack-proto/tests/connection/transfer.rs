@@ -84,6 +84,30 @@ fn one_slow_path_causes_no_retransmission() {
     }
 }
 
+/// A path of sixteen that is one, two and five base RTTs longer, with queues.
+#[test]
+fn much_slower_path() {
+    for (extra, ppm) in [(1, 0), (2, 1000), (5, 1000)] {
+        let path = Link {
+            rate: 40_000_000,
+            queue: 1_000_000,
+            ..Link::new(100 * USEC)
+        };
+        let mut paths = vec![path; 16];
+        paths[5].delay += extra * 200 * USEC;
+        let mut setup = Setup::new(40_000_000).paths(paths);
+        setup.client.link_bytes_per_sec = 640_000_000;
+        let mut net = setup.start();
+        net.finish(10 * SEC);
+        let (again, sent) = (net.retransmissions[CLIENT], net.data[CLIENT]);
+        println!("+{extra} RTT: {again} of {sent} sent again");
+        assert!(
+            again * 1_000_000 <= sent * ppm,
+            "+{extra}: {again} of {sent}"
+        );
+    }
+}
+
 /// Packets that overtake each other even on one path.
 #[test]
 fn jitter_causes_no_retransmission() {

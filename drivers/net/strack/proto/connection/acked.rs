@@ -205,7 +205,8 @@ impl Connection {
     /// A packet may have been sent again although its first copy was on its way.
     fn note_spurious(&mut self, now: Ns, ack: &AckHeader, echo: Echo) {
         let srtt = self.rtt.srtt();
-        self.recovery.patience.on_ack(now, srtt);
+        let packets = self.cwnd_packets();
+        self.recovery.patience.on_ack(now, srtt, packets);
         if let Some(age) = echo.age {
             self.recovery.patience.on_arrival(age);
         }

@@ -92,9 +92,6 @@ use crate::host::AllocError;
 /// The socket type of a byte stream, the only one there is.
 const STREAM: u16 = 1;
 
-/// Smallest queueing delay the window aims at: the jitter of a host.
-const MIN_TARGET: Ns = 50 * USEC;
-
 /// The handshake as far as one end is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handshake {
@@ -481,7 +478,7 @@ fn new_window(config: &Config) -> Window {
         config_base_rtt: config.base_rtt,
         mtu: u32::from(config.mss),
         initial_window: config.initial_window,
-        min_target: MIN_TARGET,
+        min_target: config.min_target,
     }))
 }
 

@@ -13,15 +13,13 @@ use super::{
         Probe, //
     },
     timer::Timer,
-    Connection,
-    MIN_TARGET, //
+    Connection, //
 };
 use crate::host::AllocError;
 use crate::proto::{
     config::Config,
     counter::Counter,
     loss::{
-        overtaken_limit,
         Blame,
         Cause,
         Patience,
@@ -147,7 +145,7 @@ impl Connection {
     }
 
     pub(super) fn target_delay(&self) -> Ns {
-        self.window.target_delay().max(MIN_TARGET)
+        self.window.target_delay().max(self.config.min_target)
     }
 
     /// The congestion window in packets.
@@ -351,12 +349,11 @@ impl Connection {
 
     /// Calls old holes lost if `ooo` packets have arrived beyond the first of them.
     fn detect_overtaken(&mut self, now: Ns, ooo: u64) {
-        let limit = overtaken_limit(self.cwnd_packets());
         let patience = &self.recovery.patience;
         let Some(end) = self.recovery.delivered_to else {
             return;
         };
-        if ooo < patience.packets(limit) {
+        if ooo < patience.overtakers() {
             return;
         }
         let age = patience.overtaken(&self.rtt, self.target_delay());

@@ -41,13 +41,3 @@ pub enum Cause {
     /// It was not acknowledged in time.
     Timeout,
 }
-
-/// Fewest packets beyond a hole that make it suspicious, however small the
-/// congestion window is.
-const MIN_OVERTAKERS: u64 = 5;
-
-/// How many packets beyond the first hole are more than reordering explains, with
-/// `window` packets allowed in flight: one and a half windows.
-pub fn overtaken_limit(window: u64) -> u64 {
-    window.saturating_add(window / 2).max(MIN_OVERTAKERS)
-}

@@ -10,6 +10,10 @@
 //! an ACK echoes them. That an ACK reports the others too says little about when
 //! they arrived: the ACKs before it may have been lost.
 //!
+//! How many packets can overtake one is bounded by how many there were in flight
+//! when it was sent, which may have been more than there are now. The widest window
+//! is therefore remembered for as long as the slowest packet.
+//!
 //! When a packet that was sent again turns out to have been late, the age it reached
 //! is learned as well, and all limits are stretched for a while. A retransmission
 //! can also be needless because the ACK of the original was lost. Then nothing was
@@ -27,6 +31,9 @@ const UNIT: u64 = 8;
 /// Most the limits are stretched.
 const MAX_STRETCH: u64 = 4 * UNIT;
 
+/// Fewest packets beyond a hole that make it suspicious, however small the window.
+const MIN_OVERTAKERS: u64 = 5;
+
 /// Length of an epoch in RTTs, and the shortest.
 const EPOCH_RTTS: u64 = 16;
 const MIN_EPOCH: Ns = 2 * MSEC;
@@ -36,6 +43,8 @@ const MIN_EPOCH: Ns = 2 * MSEC;
 pub struct Patience {
     slowest_now: Ns,
     slowest_before: Ns,
+    widest_now: u64,
+    widest_before: u64,
     epoch_start: Ns,
     // In parts of UNIT.
     stretch: u64,
@@ -48,6 +57,8 @@ impl Patience {
         Self {
             slowest_now: 0,
             slowest_before: 0,
+            widest_now: 0,
+            widest_before: 0,
             epoch_start: now,
             stretch: UNIT,
             last_stretched: 0,
@@ -59,15 +70,18 @@ impl Patience {
         self.slowest_now = self.slowest_now.max(age);
     }
 
-    /// Time has passed: what is old is forgotten.
-    pub fn on_ack(&mut self, now: Ns, srtt: Ns) {
+    /// Time has passed: what is old is forgotten. The window is `window` packets.
+    pub fn on_ack(&mut self, now: Ns, srtt: Ns, window: u64) {
         let length = srtt.saturating_mul(EPOCH_RTTS).max(MIN_EPOCH);
         if now.saturating_sub(self.epoch_start) >= length {
             self.slowest_before = self.slowest_now;
             self.slowest_now = 0;
+            self.widest_before = self.widest_now;
+            self.widest_now = 0;
             self.epoch_start = now;
             self.stretch = (self.stretch - 1).max(UNIT);
         }
+        self.widest_now = self.widest_now.max(window);
     }
 
     /// A packet that was sent again had only been late. Returns whether the limits
@@ -84,7 +98,8 @@ impl Patience {
     /// Age from which a hole that many later packets have overtaken is a loss.
     pub fn overtaken(&self, rtt: &Rtt, target: Ns) -> Ns {
         let another_rtt = rtt.srtt().saturating_mul(2).saturating_add(target);
-        self.stretched(another_rtt.max(self.slowest_and_more()))
+        let slowest = self.slowest();
+        self.stretched(another_rtt.max(slowest.saturating_add(slowest / 2)))
     }
 
     /// Age from which a packet is a loss whatever else is known: the retransmission
@@ -93,20 +108,27 @@ impl Patience {
     /// It leaves room for a probe to be answered before, which leaves after one RTT
     /// and the target.
     pub fn timeout(&self, rtt: &Rtt, target: Ns, floor: Ns, ceiling: Ns) -> Ns {
-        self.overtaken(rtt, target)
-            .saturating_add(rtt.srtt() / 4)
+        let srtt = rtt.srtt();
+        let another_rtt = srtt
+            .saturating_mul(2)
+            .saturating_add(srtt / 4)
+            .saturating_add(target);
+        let slowest = self.slowest();
+        self.stretched(another_rtt.max(slowest.saturating_add(slowest / 4)))
             .max(rtt.rto(floor, ceiling))
             .clamp(floor, ceiling.max(floor))
     }
 
-    /// How many packets may overtake a hole if reordering explains `packets`.
-    pub fn packets(&self, packets: u64) -> u64 {
-        self.stretched(packets)
+    /// How many packets beyond a hole are more than reordering explains: one and a
+    /// half windows.
+    pub fn overtakers(&self) -> u64 {
+        let widest = self.widest_now.max(self.widest_before);
+        let limit = widest.saturating_add(widest / 2).max(MIN_OVERTAKERS);
+        self.stretched(limit)
     }
 
-    fn slowest_and_more(&self) -> Ns {
-        let slowest = self.slowest_now.max(self.slowest_before);
-        slowest.saturating_add(slowest / 4)
+    fn slowest(&self) -> Ns {
+        self.slowest_now.max(self.slowest_before)
     }
 
     fn stretched(&self, value: u64) -> u64 {
