@@ -141,6 +141,7 @@ impl NetNs {
             retries: u8::try_from(sysctl.retries()).unwrap_or(u8::MAX),
             link_bytes_per_sec: u64::from(sysctl.link_mbps()) * (1_000_000 / 8),
             base_rtt: Ns::from(sysctl.base_rtt_us()) * USEC,
+            min_target: Ns::from(sysctl.target_delay_us()) * USEC,
             time_wait: Ns::from(sysctl.time_wait_ms()) * MSEC,
             seed: random(),
             entropy_base: random_entropy_base(),

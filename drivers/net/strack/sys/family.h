@@ -48,6 +48,7 @@ struct strack_sysctl {
 	int retries;
 	int link_mbps;
 	int base_rtt_us;
+	int target_delay_us;
 	int initial_window;
 	int time_wait_ms;
 	int keepalive_time;

@@ -74,6 +74,8 @@ impl NetHandle {
         link_mbps,
         /// `net.strack.base_rtt_us`.
         base_rtt_us,
+        /// `net.strack.target_delay_us`.
+        target_delay_us,
         /// `net.strack.initial_window`, bytes; zero for the protocol's own choice.
         initial_window,
         /// `net.strack.time_wait_ms`.

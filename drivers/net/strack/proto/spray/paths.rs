@@ -26,6 +26,7 @@ use crate::proto::{
     Ns,
     MSEC, //
 };
+use core::num::NonZeroU16;
 
 /// Most paths a connection can have.
 pub const MAX_PATHS: u16 = 256;
@@ -82,7 +83,17 @@ impl Paths {
 
     /// Entropy value of a path.
     pub fn entropy(&self, path: u16) -> u16 {
-        self.base + path % self.count
+        self.base + self.wrap(path)
+    }
+
+    /// Brings any number into the range of path numbers.
+    pub(super) fn wrap(&self, path: u16) -> u16 {
+        path % self.divisor()
+    }
+
+    /// The number of paths, for the compiler to see that it is not zero.
+    fn divisor(&self) -> NonZeroU16 {
+        NonZeroU16::new(self.count).unwrap_or(NonZeroU16::MIN)
     }
 
     /// Whether a path is not withdrawn.

@@ -17,7 +17,7 @@ pub struct RoundRobin {
 
 impl RoundRobin {
     pub(super) fn new(paths: Paths, seed: u64) -> Self {
-        let turn = (seed % u64::from(paths.count())) as u16;
+        let turn = paths.wrap(seed as u16);
         Self { paths, turn }
     }
 }
@@ -33,7 +33,7 @@ impl Spray for RoundRobin {
 
     fn turn(&mut self) -> u16 {
         let path = self.turn;
-        self.turn = (path + 1) % self.paths.count();
+        self.turn = self.paths.wrap(path + 1);
         path
     }
 }

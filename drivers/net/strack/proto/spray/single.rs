@@ -20,7 +20,7 @@ pub struct Single {
 
 impl Single {
     pub(super) fn new(paths: Paths, seed: u64) -> Self {
-        let current = (seed % u64::from(paths.count())) as u16;
+        let current = paths.wrap(seed as u16);
         Self {
             paths,
             current,
@@ -39,7 +39,7 @@ impl Spray for Single {
     }
 
     fn turn(&mut self) -> u16 {
-        self.turn = (self.turn + 1) % self.paths.count();
+        self.turn = self.paths.wrap(self.turn + 1);
         self.turn
     }
 
