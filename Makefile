@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The front door. Each target is one script; `make help` lists them. Building
+# happens in a Debian root of its own and outside this directory, booting in a
+# guest: see selftests/vm/README.md.
+#
+# The kernel's own build starts from Kbuild, never from here.
+
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+VM := selftests/vm
+
+help:
+	@echo 'STrack: a reliable multipath transport as a socket family'
+	@echo
+	@echo '  make demo         the transport in a fabric with four paths, one of which dies'
+	@echo '  make test         everything that CI runs; ends with the number of passed and failed'
+	@echo
+	@echo '  make setup        build root, kernel and guest image (the others do this by themselves)'
+	@echo '  make update       the same, and a newer kernel if Debian has one'
+	@echo '  make modules      the kernel modules for the stock kernel, to out/modules'
+	@echo '                    KDIR=TREE: with this kernel tree (built with Rust) and this system'
+	@echo '  make userspace    the programs and libraries, to out/bin'
+	@echo '  make install      modules and programs onto this machine (PREFIX, DESTDIR)'
+	@echo '  make shell        a shell in a guest that has all of it'
+	@echo '  make lint         formatting, clippy, checkpatch, shellcheck'
+	@echo '  make bench-veth   what a byte costs, beside TCP, over one virtual cable'
+	@echo '  make -C selftests run_tests    the tests on this machine, with the modules loaded'
+	@echo '  make clean        what was built from this checkout'
+	@echo '  make distclean    that and the cache ($${STRACK_CACHE:-/var/cache/strack})'
+	@echo
+	@echo 'Needed: Debian 12 or newer, or Ubuntu 24.04 or newer, on x86-64; root or sudo; 8 GiB of disk.'
+	@echo 'ARGS="..." passes arguments to the script behind demo, bench-veth, shell and lint.'
+
+setup:
+	@$(VM)/setup
+
+update:
+	@$(VM)/setup --update
+
+test:
+	@$(VM)/test
+
+lint:
+	@$(VM)/lint $(ARGS)
+
+ifdef KDIR
+modules:
+	+@$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(CURDIR)/out/kbuild modules
+	@mkdir -p out/modules
+	@find out/kbuild -name '*.ko' -exec cp -t out/modules {} +
+else
+modules:
+	@$(VM)/build modules
+	@ls out/modules/*.ko
+endif
+
+userspace:
+	@$(VM)/build userspace
+	@ls out/bin
+
+install:
+	@$(VM)/install
+
+shell:
+	@$(VM)/run -i $(ARGS)
+
+demo:
+	@selftests/fabric/measure demo $(ARGS)
+
+bench-veth:
+	@selftests/fabric/measure bench-veth $(ARGS)
+
+clean:
+	@$(VM)/clean
+
+distclean:
+	@$(VM)/clean --cache
+
+.PHONY: help setup update test lint modules userspace install shell demo bench-veth clean distclean
