@@ -170,7 +170,6 @@ fn lost_acks_cost_nothing() {
     }
     let mut net = setup.start();
     net.finish(10 * SEC);
-    println!("{:?}", net.counts[CLIENT]);
     assert!(
         net.retransmissions[CLIENT] <= 2,
         "{:?}",

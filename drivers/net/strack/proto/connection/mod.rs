@@ -84,8 +84,7 @@ use super::{
         ResetHeader,
         DATA_HEADER, //
     },
-    Ns,
-    USEC, //
+    Ns, //
 };
 use crate::host::AllocError;
 
