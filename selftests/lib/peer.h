@@ -121,6 +121,22 @@ static inline size_t peer_expect(struct peer *p, enum wire_type type, uint8_t *d
 	return 0;
 }
 
+/* The same for one connection identifier of ours. */
+static inline size_t peer_expect_for(struct peer *p, uint32_t cid, enum wire_type type,
+				     uint8_t *data, size_t room, unsigned int ms)
+{
+	uint64_t deadline = now_ns() + ms * NSEC_PER_MSEC;
+
+	while (now_ns() < deadline) {
+		size_t n = peer_expect(p, type, data, room,
+				       (deadline - now_ns()) / NSEC_PER_MSEC + 1);
+
+		if (n && wire_get32(data + AT_DCID) == cid)
+			return n;
+	}
+	return 0;
+}
+
 /* Throws away what has come in. */
 static inline void peer_flush(struct peer *p)
 {
@@ -170,7 +186,7 @@ static inline int peer_get_cookie(struct peer *p, struct peer_conn *c)
 {
 	uint8_t data[2048];
 
-	if (peer_send_init(p, c) || !peer_expect(p, WIRE_CHALLENGE, data, sizeof(data), slow(2000)))
+	if (peer_send_init(p, c) || !peer_expect_for(p, c->cid, WIRE_CHALLENGE, data, sizeof(data), slow(2000)))
 		return -1;
 	if (wire_get32(data + AT_DCID) != c->cid || wire_get32(data + AT_TAG) != c->tag)
 		return -1;
@@ -201,7 +217,7 @@ static inline int peer_connect(struct peer *p, struct peer_conn *c, uint16_t por
 	peer_conn_init(c, port);
 	if (peer_get_cookie(p, c) || peer_send_init(p, c))
 		return -1;
-	if (!peer_expect(p, WIRE_ACCEPT, data, sizeof(data), slow(2000)))
+	if (!peer_expect_for(p, c->cid, WIRE_ACCEPT, data, sizeof(data), slow(2000)))
 		return -1;
 	return peer_take_accept(c, data);
 }
@@ -274,7 +290,7 @@ static inline int peer_sync(struct peer *p, const struct peer_conn *c, uint8_t *
 	if (peer_send(p, 0, probe, WIRE_DATA_SIZE))
 		return -1;
 	while (now_ns() < deadline) {
-		if (!peer_expect(p, WIRE_ACK, data, sizeof(data), slow(500)))
+		if (!peer_expect_for(p, c->cid, WIRE_ACK, data, sizeof(data), slow(500)))
 			continue;
 		if ((data[AT_FLAGS] & WIRE_ACK_PROBE) && wire_get32(data + AT_ECHO_TIME) == stamp) {
 			if (ack)
@@ -321,9 +337,9 @@ static inline long long snmp_growth(const struct snmp *a, const struct snmp *b, 
 /* Whether it counts packets that were not taken. */
 static inline bool snmp_is_drop(const char *name)
 {
-	return !strncmp(name, "StrackWire", 10) || !strncmp(name, "StrackDrop", 10) ||
-	       !strcmp(name, "StrackRxShort") || !strcmp(name, "StrackRxChecksum") ||
-	       !strcmp(name, "StrackRxNoChecksum");
+	return !strncmp(name, "Wire", 4) || !strncmp(name, "Drop", 4) ||
+	       !strcmp(name, "RxShort") || !strcmp(name, "RxChecksum") ||
+	       !strcmp(name, "RxNoChecksum");
 }
 
 #endif /* SELFTESTS_PEER_H */

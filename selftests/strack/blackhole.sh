@@ -90,7 +90,7 @@ resends_go_elsewhere() {
 }
 
 withdrawals_are_counted() {
-	[ "$(counter a1 StrackPathWithdrawn)" -gt 0 ] || { cat /proc/net/strack/snmp; return 1; }
+	[ "$(counter a1 PathWithdrawn)" -gt 0 ] || { cat /proc/net/strack/snmp; return 1; }
 }
 
 # One connection that lives through the cut and the healing.
@@ -108,7 +108,7 @@ comes_back() {
 	busywait 30000 test -e "$TMP/at1" || return 1
 	: >"$TMP/go1"
 	busywait 30000 test -e "$TMP/at2" || return 1
-	before=$(counter a1 StrackPathRestored)
+	before=$(counter a1 PathRestored)
 	"$FABRIC" heal 1
 	# withdrawn paths are asked again at least every 64 ms
 	sleep 0.5
@@ -117,7 +117,7 @@ comes_back() {
 	wait_exit "$client" 30000 || { cat "$TMP/h1"; return 1; }
 	wait_exit "$server" 30000 || { cat "$TMP/h2"; return 1; }
 	stop_tap
-	after=$(counter a1 StrackPathRestored)
+	after=$(counter a1 PathRestored)
 	[ "$after" -gt "$before" ] || { echo "no path was taken back"; return 1; }
 	[ "$(packets_on la/up1)" -gt 500 ] || {
 		echo "the healed spine got $(packets_on la/up1) packets only"

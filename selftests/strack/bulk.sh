@@ -37,7 +37,7 @@ retransmits() {
 	local ns name sum=0
 	for ns in "$H1" "$H2"; do
 		for name in RetransTimeout RetransFast RetransProbe; do
-			sum=$((sum + $(counter "$ns" "Strack$name")))
+			sum=$((sum + $(counter "$ns" "$name")))
 		done
 	done
 	echo "$sum"

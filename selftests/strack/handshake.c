@@ -59,8 +59,8 @@ static void stateless_until_cookie(void)
 {
 	enum { FLOOD = 2000 };
 	long sockets = sockets_used();
-	long long opens = count("StrackPassiveOpens");
-	long long challenges = count("StrackChallengeSent");
+	long long opens = count("PassiveOpens");
+	long long challenges = count("ChallengeSent");
 	uint8_t data[2048];
 	int answered = 0;
 	size_t n;
@@ -79,8 +79,8 @@ static void stateless_until_cookie(void)
 	while ((n = peer_recv(&peer, data, sizeof(data), slow(200))))
 		answered += (data[0] & 15) == WIRE_CHALLENGE;
 	CHECK(answered == FLOOD);
-	CHECK(count("StrackChallengeSent") - challenges == FLOOD);
-	CHECK(count("StrackPassiveOpens") == opens);
+	CHECK(count("ChallengeSent") - challenges == FLOOD);
+	CHECK(count("PassiveOpens") == opens);
 	CHECK(sockets_used() == sockets);
 	CHECK(!pending(0));
 }
@@ -117,7 +117,7 @@ static void numbers_are_random(void)
 /* A cookie is for one address, port and identifier, not for another attempt. */
 static void cookie_is_bound(void)
 {
-	long long forged = count("StrackDropCookieForged");
+	long long forged = count("DropCookieForged");
 	struct peer_conn c, other;
 	uint8_t data[2048];
 
@@ -139,18 +139,18 @@ static void cookie_is_bound(void)
 	other.cookie_time++;
 	peer_send_init(&peer, &other);
 	CHECK(!peer_expect(&peer, WIRE_ACCEPT, data, sizeof(data), slow(100)));
-	CHECK(count("StrackDropCookieForged") - forged == 5);
+	CHECK(count("DropCookieForged") - forged == 5);
 	CHECK(!pending(0));
 	/* The right one still works. */
 	CHECK(!peer_send_init(&peer, &c));
-	CHECK(peer_expect(&peer, WIRE_ACCEPT, data, sizeof(data), slow(1000)));
+	CHECK(AWAIT(c, ACCEPT, data, 1000));
 	CHECK(pending(1000));
 	close(accept(listener, NULL, NULL));
 }
 
 static void cookie_expires(void)
 {
-	long long expired = count("StrackDropCookieExpired");
+	long long expired = count("DropCookieExpired");
 	struct peer_conn c;
 	uint8_t data[2048];
 
@@ -158,14 +158,14 @@ static void cookie_expires(void)
 	CHECK(!peer_get_cookie(&peer, &c));
 	sleep_ms(10500);
 	peer_send_init(&peer, &c);
-	CHECK(!peer_expect(&peer, WIRE_ACCEPT, data, sizeof(data), slow(100)));
-	CHECK(count("StrackDropCookieExpired") - expired == 1);
+	CHECK(!AWAIT(c, ACCEPT, data, 100));
+	CHECK(count("DropCookieExpired") - expired == 1);
 }
 
 /* INIT again, because the ACCEPT was lost: the same connection, not another. */
 static void repeated_init(void)
 {
-	long long opens = count("StrackPassiveOpens");
+	long long opens = count("PassiveOpens");
 	struct peer_conn c, again;
 	uint8_t data[2048];
 	int fd;
@@ -173,16 +173,16 @@ static void repeated_init(void)
 	peer_conn_init(&c, PORT);
 	CHECK(!peer_get_cookie(&peer, &c));
 	peer_send_init(&peer, &c);
-	CHECK(peer_expect(&peer, WIRE_ACCEPT, data, sizeof(data), slow(1000)));
+	CHECK(AWAIT(c, ACCEPT, data, 1000));
 	CHECK(!peer_take_accept(&c, data));
 	again = c;
 	for (int i = 0; i < 3; i++) {
 		peer_send_init(&peer, &c);
-		CHECK(peer_expect(&peer, WIRE_ACCEPT, data, sizeof(data), slow(1000)));
+		CHECK(AWAIT(c, ACCEPT, data, 1000));
 		CHECK(!peer_take_accept(&again, data));
 		CHECK(again.remote_cid == c.remote_cid && again.expected == c.expected);
 	}
-	CHECK(count("StrackPassiveOpens") - opens == 1);
+	CHECK(count("PassiveOpens") - opens == 1);
 	fd = accept(listener, NULL, NULL);
 	CHECK(!pending(50));
 	CHECK(!peer_sync(&peer, &c, NULL));
@@ -199,7 +199,7 @@ static void silent_client(void)
 	peer_conn_init(&c, PORT);
 	CHECK(!peer_get_cookie(&peer, &c));
 	peer_send_init(&peer, &c);
-	while (peer_expect(&peer, WIRE_ACCEPT, data, sizeof(data), slow(100)))
+	while (AWAIT(c, ACCEPT, data, 100))
 		accepts++;
 	CHECK(accepts >= 2 && accepts < 40);
 	close(accept(listener, NULL, NULL));
@@ -212,7 +212,7 @@ static void refused_port(void)
 
 	peer_conn_init(&c, PORT + 1);
 	peer_send_init(&peer, &c);
-	CHECK(peer_expect(&peer, WIRE_RESET, data, sizeof(data), slow(1000)) == WIRE_RESET_SIZE);
+	CHECK(AWAIT(c, RESET, data, 1000) == WIRE_RESET_SIZE);
 	CHECK(wire_get16(data + AT_AUX) == 1 && data[AT_FLAGS] == 0);
 	CHECK(wire_get32(data + AT_DCID) == c.cid && wire_get32(data + AT_TAG) == c.tag);
 }
@@ -227,7 +227,7 @@ static void unknown_version(void)
 	peer_build_init(&c, init);
 	init[0] = 9 << 4 | WIRE_INIT;
 	peer_send(&peer, 0, init, WIRE_INIT_SIZE);
-	n = peer_expect(&peer, WIRE_VERSION, data, sizeof(data), slow(1000));
+	n = AWAIT(c, VERSION, data, 1000);
 	CHECK(n == WIRE_VERSION_SIZE);
 	CHECK(wire_get32(data + AT_DCID) == c.cid && wire_get32(data + AT_TAG) == c.tag);
 	CHECK(wire_get16(data + AT_AUX) == 1 && wire_get16(data + 16) == 1);
@@ -249,7 +249,7 @@ static void stray_is_reflected(void)
 	c.remote_cid = 0x12345678;
 	c.remote_tag = 0x9abcdef0;
 	peer_send_data(&peer, &c, 0, 77, 0, 100);
-	CHECK(peer_expect(&peer, WIRE_RESET, data, sizeof(data), slow(1000)) == WIRE_RESET_SIZE);
+	CHECK(AWAIT(c, RESET, data, 1000) == WIRE_RESET_SIZE);
 	CHECK(data[AT_FLAGS] == WIRE_RESET_REFLECT && wire_get16(data + AT_AUX) == 3);
 	CHECK(wire_get32(data + AT_DCID) == c.cid);
 	CHECK(wire_get32(data + AT_TAG) == c.remote_tag && wire_get32(data + AT_PSN) == 77);

@@ -20,6 +20,10 @@ extern struct peer peer;
 void wire_check(bool good, const char *what, const char *file, int line);
 #define CHECK(cond)	wire_check(cond, #cond, __FILE__, __LINE__)
 
+/* Waits for a packet of that type for @c's peer; its length, 0 if none came. */
+#define AWAIT(c, type, data, ms) \
+	peer_expect_for(&peer, (c).cid, WIRE_##type, data, sizeof(data), slow(ms))
+
 /* A counter of the kernel's end. */
 long long count(const char *name);
 /* The kernel's socket of a new connection with the peer, @c the peer's side. */

@@ -195,19 +195,17 @@ static void apply(const struct patch *patch, uint8_t *packet)
 static bool only_counted(const struct snmp *before, const struct snmp *after, const char *name,
 			 long long want)
 {
-	char full[64];
 	bool good = true;
 
-	snprintf(full, sizeof(full), "Strack%s", name);
-	if (snmp_growth(before, after, full) != want) {
-		ktap_diag("  %s grew by %lld, expected %lld", full,
-			  snmp_growth(before, after, full), want);
+	if (snmp_growth(before, after, name) != want) {
+		ktap_diag("  %s grew by %lld, expected %lld", name,
+			  snmp_growth(before, after, name), want);
 		good = false;
 	}
 	for (unsigned int i = 0; i < after->count; i++) {
 		long long growth = after->value[i] - before->value[i];
 
-		if (growth && snmp_is_drop(after->name[i]) && strcmp(after->name[i], full)) {
+		if (growth && snmp_is_drop(after->name[i]) && strcmp(after->name[i], name)) {
 			ktap_diag("  %s grew by %lld", after->name[i], growth);
 			good = false;
 		}
@@ -357,7 +355,8 @@ static void run_alive(void)
 	conn.psn++;
 	conn.offset += 1000;
 	good &= send(kernel_fd, "alive", 5, 0) == 5;
-	good &= peer_expect(&peer, WIRE_DATA, data, sizeof(data), slow(2000)) == WIRE_DATA_SIZE + 5;
+	good &= peer_expect_for(&peer, conn.cid, WIRE_DATA, data, sizeof(data), slow(2000)) ==
+		WIRE_DATA_SIZE + 5;
 	good &= !memcmp(data + WIRE_DATA_SIZE, "alive", 5);
 	ktap_result(good, "the connection works as before");
 }
@@ -389,7 +388,7 @@ static void connect_both(const char *kernel_ns, const char *peer_ns, const char 
 	for (int i = 0; i < 3; i++) {
 		if (send(kernel_fd, "0123456789", 10, 0) != 10)
 			ktap_bail("send: %s", strerror(errno));
-		n = peer_expect(&peer, WIRE_DATA, data, sizeof(data), slow(2000));
+		n = peer_expect_for(&peer, conn.cid, WIRE_DATA, data, sizeof(data), slow(2000));
 		if (!n)
 			ktap_bail("no data from the kernel");
 		peer_note_data(&conn, data, n);

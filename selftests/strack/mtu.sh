@@ -91,10 +91,10 @@ narrow_from_the_start() {
 # The second transfer knows it already: not one packet is too large.
 remembered() {
 	local before
-	is_tcp || before=$(counter "$H1" StrackIcmpFragNeeded)
+	is_tcp || before=$(counter "$H1" IcmpFragNeeded)
 	move "$1" "$2" -b "$BYTES" || return 1
 	is_tcp && return 0
-	[ "$(counter "$H1" StrackIcmpFragNeeded)" -eq "$before" ] || {
+	[ "$(counter "$H1" IcmpFragNeeded)" -eq "$before" ] || {
 		echo "had to be told again"
 		return 1
 	}
@@ -117,7 +117,7 @@ narrowed_on_the_way() {
 }
 
 told_by_icmp() {
-	[ "$(counter "$H1" StrackIcmpFragNeeded)" -gt 0 ]
+	[ "$(counter "$H1" IcmpFragNeeded)" -gt 0 ]
 }
 
 # IP, UDP and STrack headers; or IP and TCP with its time stamps

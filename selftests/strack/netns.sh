@@ -132,7 +132,7 @@ apart() {
 	[ "$(value paths "$(cat "$TMP/out")")" -eq 5 ] || { cat "$TMP/out"; return 1; }
 	n=$(in_ns "$B" cat /proc/net/strack/snmp | awk '{ sum += $2 } END { print sum + 0 }')
 	[ "$n" -eq 0 ] || { echo "the other namespace counted $n events"; return 1; }
-	n=$(counter "$A" StrackPassiveOpens)
+	n=$(counter "$A" PassiveOpens)
 	[ "$n" -eq 1 ] || { echo "$n passive opens counted"; return 1; }
 }
 

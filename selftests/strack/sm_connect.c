@@ -183,9 +183,14 @@ static void timed_out(void)
 	struct sockaddr_strack sa;
 	int fd = sm_socket(0);
 
+	/* Give up soon. */
+	NEED(write_text(sm.tcp ? "/proc/sys/net/ipv4/tcp_syn_retries" :
+			"/proc/sys/net/strack/retries", sm.tcp ? "1" : "4"));
 	sm_place(&sa, SM_BLACKHOLE, 9);
 	ERR(st_connect(fd, &sa), ETIMEDOUT);
 	EQ(sm_get_int(fd, SOL_SOCKET, SO_ERROR), 0);
+	NEED(write_text(sm.tcp ? "/proc/sys/net/ipv4/tcp_syn_retries" :
+			"/proc/sys/net/strack/retries", sm.tcp ? "6" : "15"));
 }
 
 static void send_timeout(void)
@@ -197,13 +202,9 @@ static void send_timeout(void)
 
 	OK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
 	sm_place(&sa, SM_BLACKHOLE, 9);
-	if (!sm.tcp)
-		write_text("/proc/sys/net/strack/retries", "30");
 	ERR(st_connect(fd, &sa), EINPROGRESS);
 	RANGE((now_ns() - start) / NSEC_PER_MSEC, 95, slow(900));
 	ERR(st_connect(fd, &sa), EALREADY);
-	if (!sm.tcp)
-		write_text("/proc/sys/net/strack/retries", "4");
 }
 
 static void on_alarm(int signal)
@@ -220,14 +221,10 @@ static void interrupted(void)
 
 	sigaction(SIGALRM, &act, NULL);
 	sm_place(&sa, SM_BLACKHOLE, 9);
-	if (!sm.tcp)
-		write_text("/proc/sys/net/strack/retries", "30");
 	setitimer(ITIMER_REAL, &timer, NULL);
 	ERR(st_connect(fd, &sa), EINTR);
 	sm_nonblock(fd);
 	ERR(st_connect(fd, &sa), EALREADY);
-	if (!sm.tcp)
-		write_text("/proc/sys/net/strack/retries", "4");
 }
 
 static void wrong_family(void)

@@ -2,12 +2,11 @@
 /* socket_matrix: SOL_SOCKET options. */
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
+
+#include <linux/sockios.h>
 
 #include "sm.h"
-
-#ifndef SO_BUF_LOCK
-#define SO_BUF_LOCK 72
-#endif
 
 static long core_limit(const char *name)
 {
@@ -75,21 +74,38 @@ static void receive_buffer(void)
 	EQ(sm_get_int(fd, SOL_SOCKET, SO_RCVBUF), 20000000);
 }
 
+/* Bytes that two buffers of @size hold; set before there is a connection. */
+static size_t capacity(int size)
+{
+	struct sockaddr_strack sa;
+	int listener = sm_listener(1, &sa), fd[2];
+
+	OK(sm_set_int(listener, SOL_SOCKET, SO_RCVBUF, size));
+	fd[0] = sm_socket(0);
+	OK(sm_set_int(fd[0], SOL_SOCKET, SO_SNDBUF, size));
+	NEED(st_connect(fd[0], &sa));
+	fd[1] = NEED(accept(listener, NULL, NULL));
+	return sm_fill(fd[0]);
+}
+
 /* The buffers limit what is under way: a small one holds little. */
 static void buffers_limit(void)
 {
-	size_t small, large;
+	size_t small = capacity(20000), large = capacity(200000);
+
+	RANGE(small, 1000, 8 * 20000);
+	RANGE(large, 3 * small, 8 * 200000);
+}
+
+/* A smaller buffer for new data counts from now on, whatever was promised before. */
+static void send_buffer_shrinks(void)
+{
 	int fd[2];
 
 	sm_pair(fd);
 	OK(sm_set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 20000));
-	OK(sm_set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 20000));
-	small = sm_fill(fd[0]);
-	sm_pair(fd);
-	OK(sm_set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 200000));
-	OK(sm_set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 200000));
-	large = sm_fill(fd[0]);
-	RANGE(large, 2 * small, 100 * small);
+	sm_fill(fd[0]);
+	RANGE(sm_ioctl_int(fd[0], SIOCOUTQ), 1, 4 * 20000);
 }
 
 /* The smallest buffers still move data. */
@@ -298,6 +314,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(send_buffer, SM_BOTH, SM_ONCE),
 	SM_CASE(receive_buffer, SM_BOTH, SM_ONCE),
 	SM_CASE(buffers_limit, SM_BOTH, SM_ONCE),
+	SM_CASE(send_buffer_shrinks, SM_BOTH, SM_ONCE),
 	SM_CASE(tiny_buffers_work, SM_BOTH, SM_V4_V6),
 	SM_CASE(booleans, SM_BOTH, SM_ONCE),
 	SM_CASE(keepalive_connected, SM_BOTH, SM_ONCE),

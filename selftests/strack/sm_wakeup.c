@@ -14,7 +14,7 @@
 
 #include "sm.h"
 
-#define ROUNDS	100
+#define ROUNDS	50
 
 enum sleeper_kind { IN_RECV, IN_POLL_IN, IN_POLL_OUT, IN_ACCEPT, IN_EPOLL };
 

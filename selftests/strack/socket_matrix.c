@@ -52,13 +52,6 @@ static void make_world(void)
 	run_or_bail("ip route add " SM_BLACKHOLE_V6 "/128 via 2001:db8:1::fe dev va");
 }
 
-/* Give up soon where nobody answers: both families retry a few times only. */
-static void shorten_retries(void)
-{
-	write_text("/proc/sys/net/ipv4/tcp_syn_retries", "1");
-	write_text("/proc/sys/net/strack/retries", "4");
-}
-
 static bool selected(const struct sm_group *group, const struct sm_case *c, char **names)
 {
 	char full[128];
@@ -180,7 +173,6 @@ int main(int argc, char **argv)
 	}
 	sm.family = sm.tcp ? AF_INET6 : strack_family();
 	make_world();
-	shorten_retries();
 	for_each(argv, false, &total);
 	if (!total)
 		ktap_bail("no such case");
