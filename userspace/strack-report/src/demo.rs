@@ -93,7 +93,10 @@ impl Demo<'_> {
         let target = cut.before * AFTER_CUT_TARGET;
         report.add("cut/goodput-before", cut.before, "Mb/s", Better::Higher);
         report.at_least("cut/goodput-after", cut.after, "Mb/s", target);
-        report.at_most("cut/recovery", cut.in_rto(), "RTO", RECOVERY_TARGET);
+        let recovery = cut.in_rto(cut.recovery_ns);
+        report.at_most("cut/recovery", recovery, "RTO", RECOVERY_TARGET);
+        let last = cut.in_rto(cut.last_dip_ns);
+        report.add("cut/last-dip", last, "RTO", Better::Lower);
         report.add("cut/rto", cut.rto_ns / 1e6, "ms", Better::Lower);
         let gap = cut.longest_gap_ns as f64 / 1e6;
         report.add("cut/longest-gap", gap, "ms", Better::Lower);
@@ -193,18 +196,19 @@ impl Demo<'_> {
             cut.after,
         );
         let back = if run.complete {
-            "back above half for good after"
+            "back above half after"
         } else {
             "not back above half within"
         };
         let _ = writeln!(
             text,
-            "RTO in force {:.2} ms; goodput (windows of {:.1} ms) {back} {:.1} ms = {:.1} RTO; longest silence {:.1} ms.",
-            ms(cut.rto_ns),
+            "Goodput, in windows of {:.1} ms: {back} {:.1} ms = {:.1} RTO of {:.2} ms. Longest silence {:.1} ms, last window below half {:.1} ms after the cut.",
             ms(cut.window_ns as f64),
-            ms(cut.recovery_ns),
-            cut.in_rto(),
+            ms(cut.recovery_ns as f64),
+            cut.in_rto(cut.recovery_ns),
+            ms(cut.rto_ns),
             ms(cut.longest_gap_ns as f64),
+            ms(cut.last_dip_ns as f64),
         );
         let _ = writeln!(
             text,
@@ -216,7 +220,7 @@ impl Demo<'_> {
             "TCP, its spine cut likewise: {:.1} Mb/s before, {:.1} Mb/s in the {:.1} s that followed.\n",
             self.recovery_tcp.before,
             self.recovery_tcp.after,
-            self.recovery_tcp.recovery_ns / 1e9,
+            self.recovery_tcp.recovery_ns as f64 / 1e9,
         );
     }
 }

@@ -13,7 +13,7 @@ use plotters::prelude::*;
 use std::path::Path;
 
 /// Width of the steps of the curves, at least.
-const STEP_NS: u64 = 5_000_000;
+const STEP_NS: u64 = 10_000_000;
 
 const SIZE: (u32, u32) = (1000, 760);
 const FONT: &str = "sans-serif";

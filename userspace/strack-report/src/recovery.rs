@@ -4,10 +4,12 @@
 //! The receiver's record counts bytes as the application reads them, that is in
 //! order: one packet that is missing holds back everything behind it, and when
 //! it comes a burst follows. A single good moment after the cut therefore proves
-//! nothing. Time is divided, from the cut on, into windows of one retransmission
-//! timeout (longer if a window would hold too few packets to be a rate at all), and
-//! recovery has been reached when a window **and every later one** is above half of
-//! what was there before.
+//! nothing, and a single bad one later on does not undo a recovery. Time is divided,
+//! from the cut on, into windows of one retransmission timeout (longer if a window
+//! would hold too few packets to be a rate at all). A window is good when it has more than
+//! half the rate of before. Goodput is back at the end of the first good window of which
+//! at least two of the next three are good as well. The last bad window of all is a figure
+//! of its own.
 
 use crate::raw::mbits;
 use crate::raw::Transfer;
@@ -32,17 +34,18 @@ pub(crate) struct Recovery {
     pub(crate) rto_ns: f64,
     /// Width of a window.
     pub(crate) window_ns: u64,
-    /// From the cut until goodput was back for good; if it never was, until the
-    /// run was given up.
-    pub(crate) recovery_ns: f64,
+    /// From the cut until goodput was back; if it never was, until the run was given up.
+    pub(crate) recovery_ns: u64,
+    /// From the cut until the end of the last bad window; 0 without one.
+    pub(crate) last_dip_ns: u64,
     /// The longest time without a byte after the cut.
     pub(crate) longest_gap_ns: u64,
 }
 
 impl Recovery {
-    /// Recovery in units of the retransmission timeout.
-    pub(crate) fn in_rto(&self) -> f64 {
-        self.recovery_ns / self.rto_ns.max(1.0)
+    /// A time in units of the retransmission timeout.
+    pub(crate) fn in_rto(&self, ns: u64) -> f64 {
+        ns as f64 / self.rto_ns.max(1.0)
     }
 
     /// The figures of a run, if it had a cut.
@@ -64,31 +67,41 @@ impl Recovery {
             end_ns - cut.at_ns,
         );
         let window_ns = window(run, cut.sender.rto_ns, before);
-        let good = |from: u64| {
-            let to = from + window_ns;
-            mbits(record.bytes(from, to), window_ns) > before * ENOUGH
+        let good = |k: u64| {
+            let from = cut.at_ns + k * window_ns;
+            mbits(record.bytes(from, from + window_ns), window_ns) > before * ENOUGH
         };
         // the last window is left out when the run ended within it
-        let windows = (end_ns - cut.at_ns) / window_ns;
-        let bad = (0..windows)
-            .rev()
-            .find(|k| !good(cut.at_ns + k * window_ns));
-        let recovery_ns = if run.complete {
-            bad.map_or(0, |k| (k + 1) * window_ns)
-        } else {
-            limit_ns.saturating_sub(cut.at_ns)
+        let windows: Vec<bool> = (0..(end_ns - cut.at_ns) / window_ns).map(good).collect();
+        let until = |k: usize| (k as u64 + 1) * window_ns;
+        let recovery_ns = match back(&windows) {
+            Some(k) if run.complete => until(k),
+            _ => limit_ns.saturating_sub(cut.at_ns),
         };
+        let last_dip_ns = windows.iter().rposition(|good| !good).map_or(0, until);
         Some(Recovery {
             before,
             after,
             rto_ns: cut.sender.rto_ns,
             window_ns,
-            recovery_ns: recovery_ns as f64,
+            recovery_ns,
+            last_dip_ns,
             longest_gap_ns: record.longest_gap(cut.at_ns, end_ns),
         })
     }
 }
 
+/// The first window that is good and has two good ones among the three that follow,
+/// or the same proportion of those that are left.
+fn back(windows: &[bool]) -> Option<usize> {
+    (0..windows.len()).find(|&k| {
+        let these: Vec<_> = windows[k..].iter().take(4).collect();
+        let good = these.iter().filter(|good| ***good).count();
+        windows[k] && 4 * good >= 3 * these.len()
+    })
+}
+
+/// Width of a window.
 fn window(run: &Transfer, rto_ns: f64, before: f64) -> u64 {
     let mss = match run.sender.mss {
         0 => USUAL_MSS,
@@ -173,27 +186,40 @@ mod tests {
     }
 
     #[test]
-    fn without_harm_there_is_nothing_to_recover_from() {
-        let figures = Recovery::of(&run(&[])).unwrap();
+    fn without_harm_recovery_is_the_first_window() {
+        let run = run(&[]);
+        let figures = Recovery::of(&run).unwrap();
         assert_eq!(figures.before, 320.0);
         assert!((figures.after - 320.0).abs() < 1.0);
-        assert_eq!(figures.in_rto(), 0.0);
+        assert_eq!(figures.recovery_ns, figures.window_ns);
+        assert_eq!(figures.last_dip_ns, 0);
     }
 
     #[test]
-    fn one_stall_ends_with_its_window() {
-        // from 2 to 12 ms after the cut: the first window is bad, and the second;
-        // the third has the burst
-        let figures = Recovery::of(&run(&[(520, 620)])).unwrap();
+    fn one_stall_ends_with_the_window_of_its_burst() {
+        // from 2 to 12 ms after the cut: the first two windows are bad, and the
+        // third has the burst
+        let run = run(&[(520, 620)]);
+        let figures = Recovery::of(&run).unwrap();
         assert_eq!(figures.window_ns, 5_000_000);
-        assert_eq!(figures.in_rto(), 2.0);
+        assert_eq!(figures.in_rto(figures.recovery_ns), 3.0);
+        assert_eq!(figures.in_rto(figures.last_dip_ns), 2.0);
         assert_eq!(figures.longest_gap_ns, 10_100_000);
     }
 
     #[test]
     fn a_burst_between_two_stalls_is_no_recovery() {
-        let figures = Recovery::of(&run(&[(500, 600), (610, 760)])).unwrap();
-        assert_eq!(figures.in_rto(), 5.0);
+        let run = run(&[(500, 600), (610, 760)]);
+        let figures = Recovery::of(&run).unwrap();
+        assert_eq!(figures.in_rto(figures.recovery_ns), 6.0);
+    }
+
+    #[test]
+    fn a_late_dip_does_not_undo_a_recovery() {
+        let run = run(&[(500, 560), (800, 850)]);
+        let figures = Recovery::of(&run).unwrap();
+        assert_eq!(figures.in_rto(figures.recovery_ns), 2.0);
+        assert_eq!(figures.in_rto(figures.last_dip_ns), 7.0);
     }
 
     #[test]
@@ -203,7 +229,7 @@ mod tests {
         stuck.arrivals.retain(|(bin, _)| *bin < 500);
         let figures = Recovery::of(&stuck).unwrap();
         assert_eq!(figures.after, 0.0);
-        assert_eq!(figures.in_rto(), 190.0);
+        assert_eq!(figures.in_rto(figures.recovery_ns), 190.0);
         assert_eq!(figures.longest_gap_ns, 950_000_000);
     }
 

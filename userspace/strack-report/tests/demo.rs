@@ -93,7 +93,8 @@ fn a_good_run_meets_its_targets() {
     );
     assert_eq!(row(&result.json, "hash/equal")["value"], 1.0);
     assert_eq!(row(&result.json, "cut/goodput-before")["value"], 320.0);
-    assert_eq!(row(&result.json, "cut/recovery")["value"], 0.0);
+    assert_eq!(row(&result.json, "cut/recovery")["value"], 1.0);
+    assert_eq!(row(&result.json, "cut/last-dip")["value"], 0.0);
     assert_eq!(row(&result.json, "cut/goodput-after-tcp")["value"], 0.0);
     assert_eq!(row(&result.json, "retransmissions/loss-free")["pass"], true);
     assert!(result.svg.starts_with("<svg"));
