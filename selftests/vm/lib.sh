@@ -106,9 +106,10 @@ at_least() {
 	[ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]
 }
 
-# shellcheck disable=SC2034 # for the scripts that source this
 ROOT=$(root_dir)
+# shellcheck disable=SC2034 # for the scripts that source this
 BUILD=$CACHE/checkout-$(echo "$top" | key)
+# shellcheck disable=SC2034
 OUT=$top/out
 
 # locked COMMAND...: only one set-up at a time
