@@ -481,7 +481,10 @@ fn new_window(config: &Config) -> Window {
     }))
 }
 
+/// Bytes of one IP packet that a train may fill: what UDP and IPv6 headers leave.
+const TRAIN_BYTES: u16 = u16::MAX - 8 - 40;
+
 /// Packets that fit into one UDP datagram train of equal packets of `len` bytes.
 fn segments(len: u16) -> u32 {
-    u32::from(u16::MAX) / (u32::from(len) + DATA_HEADER as u32)
+    u32::from(TRAIN_BYTES) / (u32::from(len) + DATA_HEADER as u32)
 }
