@@ -44,17 +44,21 @@ move() {
 	}
 }
 
-# In one long transfer the spine dies when a good part is through, and stays dead.
+# The spine dies under an open connection that knows all its paths as good.
 dies_on_the_way() {
-	local job
-	bulk -s b1 -c a1 -u -b $((MIB << 20)) -t 60 10.2.1.1 >"$TMP/info" 2>"$TMP/err" &
-	job=$!
-	sleep 0.4
+	talk -n b1 -t 60 listen 10.2.1.1 7300 recv=2000000 recv=$((MIB << 20)) eof close >"$TMP/h2" &
+	server=$!
+	wait_line "$TMP/h2" listen
+	talk -n a1 -t 60 connect 10.2.1.1 7300 send=2000000 drain "wait=$TMP/cut" \
+		send=$((MIB << 20)) drain info shut eof close >"$TMP/h1" &
+	client=$!
+	wait_line "$TMP/h1" "drain ok"
 	"$FABRIC" cut 1
-	[ -s "$TMP/info" ] && echo "the transfer was over before the cut"
-	wait "$job" || { cat "$TMP/err"; return 1; }
-	[ "$(value retransmits "$(grep ^client "$TMP/info")")" -gt 0 ] || {
-		echo "nothing was lost: the cut came too late"
+	: >"$TMP/cut"
+	wait_exit "$client" 60000 || { cat "$TMP/h1"; return 1; }
+	wait_exit "$server" 5000 || { cat "$TMP/h2"; return 1; }
+	[ "$(value retransmits "$(cat "$TMP/h1")")" -gt 0 ] || {
+		echo "nothing was sent again"
 		return 1
 	}
 }

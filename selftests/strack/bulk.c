@@ -278,7 +278,7 @@ static int parse(int argc, char **argv)
 		{ "tcp", no_argument, NULL, 'T' },
 		{ }
 	};
-	int o;
+	int o, one_way = -1;
 
 	while ((o = getopt_long(argc, argv, "s:c:b:udn:m:B:p:r:t:e:", options, NULL)) != -1) {
 		switch (o) {
@@ -292,10 +292,10 @@ static int parse(int argc, char **argv)
 			opt.bytes[0] = opt.bytes[1] = strtoull(optarg, NULL, 0);
 			break;
 		case 'u':
-			opt.bytes[1] = 0;
+			one_way = 1;
 			break;
 		case 'd':
-			opt.bytes[0] = 0;
+			one_way = 0;
 			break;
 		case 'n':
 			opt.count = atoi(optarg);
@@ -325,6 +325,8 @@ static int parse(int argc, char **argv)
 			return -1;
 		}
 	}
+	if (one_way >= 0)
+		opt.bytes[one_way] = 0;
 	opt.address = argv[optind];
 	return opt.address && opt.chunk && opt.chunk <= MAX_CHUNK ? 0 : -1;
 }

@@ -19,7 +19,11 @@ loaded_again() {
 
 # Sockets that are closed already may need a moment for their peers.
 gone() {
-	unload_strack || { rmmod strack; return 1; }
+	unload_strack 2>/dev/null || {
+		rmmod strack
+		sed 's/^/sockets, memory: /; /STRACK/!d' /proc/net/protocols
+		return 1
+	}
 	! strack_loaded && [ ! -e /proc/net/strack ] && [ ! -e /proc/sys/net/strack ]
 }
 
