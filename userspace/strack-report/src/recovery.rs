@@ -7,9 +7,8 @@
 //! nothing, and a single bad one later on does not undo a recovery. Time is divided,
 //! from the cut on, into windows of one retransmission timeout (longer if a window
 //! would hold too few packets to be a rate at all). A window is good when it has more than
-//! half the rate of before. Goodput is back at the end of the first good window of which
-//! at least two of the next three are good as well. The last bad window of all is a figure
-//! of its own.
+//! half the rate of before. Goodput is back at the end of the first good window with which
+//! eight begin, six of them good. The last bad window of all is a figure of its own.
 
 use crate::raw::mbits;
 use crate::raw::Transfer;
@@ -91,11 +90,13 @@ impl Recovery {
     }
 }
 
-/// The first window that is good and has two good ones among the three that follow,
-/// or the same proportion of those that are left.
+/// Windows that are looked at together.
+const IN_A_ROW: usize = 8;
+
+/// The first good window of which, with those that follow, three quarters are good.
 fn back(windows: &[bool]) -> Option<usize> {
     (0..windows.len()).find(|&k| {
-        let these: Vec<_> = windows[k..].iter().take(4).collect();
+        let these: Vec<_> = windows[k..].iter().take(IN_A_ROW).collect();
         let good = these.iter().filter(|good| ***good).count();
         windows[k] && 4 * good >= 3 * these.len()
     })
@@ -209,9 +210,9 @@ mod tests {
 
     #[test]
     fn a_burst_between_two_stalls_is_no_recovery() {
-        let run = run(&[(500, 600), (610, 760)]);
+        let run = run(&[(500, 600), (610, 860)]);
         let figures = Recovery::of(&run).unwrap();
-        assert_eq!(figures.in_rto(figures.recovery_ns), 6.0);
+        assert_eq!(figures.in_rto(figures.recovery_ns), 8.0);
     }
 
     #[test]
