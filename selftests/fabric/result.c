@@ -34,24 +34,42 @@ void read_stats(int fd, struct stats *stats)
 	stats->retransmits = tcp.tcpi_total_retrans;
 }
 
+static void field(FILE *out, const char *name, unsigned long long value)
+{
+	fprintf(out, ",\"%s\":%llu", name, value);
+}
+
+static void truth(FILE *out, const char *name, bool value)
+{
+	fprintf(out, ",\"%s\":%s", name, value ? "true" : "false");
+}
+
 static void print_stats(FILE *out, const char *name, const struct stats *stats)
 {
 	const struct strack_info *i = &stats->info;
 
-	fprintf(out, ",\"%s\":{\"rto_ns\":%" PRIu64 ",\"srtt_ns\":%" PRIu64
-		",\"retransmits\":%" PRIu64, name, stats->rto_ns, stats->srtt_ns,
-		stats->retransmits);
-	if (opt.strack)
-		fprintf(out, ",\"state\":%u,\"mss\":%u,\"paths\":%u,\"paths_bad\":%u,\"retries\":%u"
-			",\"cwnd\":%llu,\"inflight\":%llu,\"base_rtt_ns\":%llu,\"rttvar_ns\":%llu"
-			",\"packets_sent\":%llu,\"packets_received\":%llu,\"fast_retransmits\":%llu"
-			",\"timeouts\":%llu,\"spurious\":%llu,\"ce_marks\":%llu,\"duplicates\":%llu"
-			",\"ooo_high_water\":%u",
-			i->sti_state, i->sti_mss, i->sti_paths, i->sti_paths_bad, i->sti_retries,
-			i->sti_cwnd, i->sti_inflight, i->sti_base_rtt_ns, i->sti_rttvar_ns,
-			i->sti_packets_sent, i->sti_packets_received, i->sti_fast_retransmits,
-			i->sti_timeouts, i->sti_spurious, i->sti_ce_marks, i->sti_duplicates,
-			i->sti_ooo_high_water);
+	fprintf(out, ",\"%s\":{\"rto_ns\":%" PRIu64, name, stats->rto_ns);
+	field(out, "srtt_ns", stats->srtt_ns);
+	field(out, "retransmits", stats->retransmits);
+	if (opt.strack) {
+		field(out, "state", i->sti_state);
+		field(out, "mss", i->sti_mss);
+		field(out, "paths", i->sti_paths);
+		field(out, "paths_bad", i->sti_paths_bad);
+		field(out, "retries", i->sti_retries);
+		field(out, "cwnd", i->sti_cwnd);
+		field(out, "inflight", i->sti_inflight);
+		field(out, "base_rtt_ns", i->sti_base_rtt_ns);
+		field(out, "rttvar_ns", i->sti_rttvar_ns);
+		field(out, "packets_sent", i->sti_packets_sent);
+		field(out, "packets_received", i->sti_packets_received);
+		field(out, "fast_retransmits", i->sti_fast_retransmits);
+		field(out, "timeouts", i->sti_timeouts);
+		field(out, "spurious", i->sti_spurious);
+		field(out, "ce_marks", i->sti_ce_marks);
+		field(out, "duplicates", i->sti_duplicates);
+		field(out, "ooo_high_water", i->sti_ooo_high_water);
+	}
 	fputc('}', out);
 }
 
@@ -79,13 +97,16 @@ void report(const struct transfer *x, bool complete)
 
 	if (!out)
 		die(opt.json);
-	fprintf(out, "{\"kind\":\"transfer\",\"run\":\"%s\",\"family\":\"%s\",\"paths\":%d,\"bytes\":%zu"
-		",\"received\":%" PRIu64 ",\"complete\":%s,\"equal\":%s,\"elapsed_ns\":%" PRIu64
-		",\"idle_ms\":%" PRId64 ",\"limit_ms\":%u",
-		opt.run, opt.strack ? "strack" : "tcp", opt.strack ? opt.paths : 1, opt.bytes, x->got,
-		complete ? "true" : "false",
-		memcmp(x->payload, x->received, x->got) ? "false" : "true", x->end_ns,
-		x->idle_ms, opt.limit_ms);
+	fprintf(out, "{\"kind\":\"transfer\",\"run\":\"%s\",\"family\":\"%s\"", opt.run,
+		opt.strack ? "strack" : "tcp");
+	field(out, "paths", opt.strack ? opt.paths : 1);
+	field(out, "bytes", opt.bytes);
+	field(out, "received", x->got);
+	truth(out, "complete", complete);
+	truth(out, "equal", !memcmp(x->payload, x->received, x->got));
+	field(out, "elapsed_ns", x->end_ns);
+	field(out, "idle_ms", x->idle_ms);
+	field(out, "limit_ms", opt.limit_ms);
 	if (x->error)
 		fprintf(out, ",\"error\":\"%s\"", strerrorname_np(x->error));
 	if (x->receiver >= 0) {
@@ -97,8 +118,9 @@ void report(const struct transfer *x, bool complete)
 	print_paths(x, out);
 	fabric_print(&x->fabric, &x->moved, out);
 	if (x->cut.spine) {
-		fprintf(out, ",\"cut\":{\"spine\":%u,\"at_ns\":%" PRIu64 ",\"bytes\":%" PRIu64,
-			x->cut.spine, x->cut.at_ns, x->cut.bytes);
+		fprintf(out, ",\"cut\":{\"spine\":%u", x->cut.spine);
+		field(out, "at_ns", x->cut.at_ns);
+		field(out, "bytes", x->cut.bytes);
 		print_stats(out, "sender", &x->cut.sender);
 		fputc('}', out);
 	}

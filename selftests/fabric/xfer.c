@@ -258,12 +258,12 @@ static void receive_all(struct transfer *x)
 }
 
 /* Milliseconds that the CPUs have idled since boot. */
-static int64_t idle_ms(void)
+static uint64_t idle_ms(void)
 {
 	FILE *file = fopen("/proc/stat", "re");
-	long long ticks = 0;
+	unsigned long long ticks = 0;
 
-	if (!file || fscanf(file, "cpu %*u %*u %*u %lld", &ticks) != 1)
+	if (!file || fscanf(file, "cpu %*u %*u %*u %llu", &ticks) != 1)
 		die("/proc/stat");
 	fclose(file);
 	return ticks * 1000 / sysconf(_SC_CLK_TCK);
@@ -299,7 +299,7 @@ static int transfer(const char *src_ns, const char *dst_ns, const struct sockadd
 	open_sockets(&x, src_ns, dst_ns, dst);
 	fabric_read(&x.fabric, &x.before);
 	fflush(stdout);
-	x.idle_ms = -idle_ms();
+	x.idle_ms = idle_ms();
 	start_clock();
 	child = fork();
 	if (child < 0)
@@ -308,7 +308,7 @@ static int transfer(const char *src_ns, const char *dst_ns, const struct sockadd
 		send_all(&x, dst);
 	if (accept_sender(&x, child))
 		receive_all(&x);
-	x.idle_ms += idle_ms();
+	x.idle_ms = idle_ms() - x.idle_ms;
 	if (!x.eof)
 		kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0)

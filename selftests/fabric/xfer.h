@@ -88,7 +88,7 @@ struct transfer {
 	char *payload;
 	char *received;
 	volatile uint64_t *start_ns;
-	int64_t idle_ms;
+	uint64_t idle_ms;
 	uint64_t got;
 	uint64_t end_ns;
 	bool eof;
