@@ -45,6 +45,10 @@ lint:
 
 ifdef KDIR
 modules:
+	@[ -e $(KDIR)/rust/libkernel.rmeta ] || { \
+		echo "error: $(KDIR) has no compiled Rust crates (rust/libkernel.rmeta):" \
+			"distributions' headers lack them, give the tree that this kernel was built in" >&2; exit 1; }
+	@mkdir -p out/kbuild
 	+@$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(CURDIR)/out/kbuild modules
 	@mkdir -p out/modules
 	@find out/kbuild -name '*.ko' -exec cp -t out/modules {} +

@@ -317,7 +317,7 @@ load_strack() {
 
 # unload_strack: what still winds down may hold it for a moment
 unload_strack() {
-	busywait 10000 rmmod strack
+	busywait 10000 rmmod strack 2>/dev/null || rmmod strack
 }
 
 # strack_family: the number to give to socket(2)

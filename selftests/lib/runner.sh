@@ -9,7 +9,7 @@
 #
 #	@@ begin NAME LIMIT	the seconds it may take
 #	@@ klog LINE		a line of the kernel's log at warning level or above
-#	@@ end NAME CODE	exit code; 124: it took too long
+#	@@ end NAME CODE S	exit code (124: it took too long), seconds it took
 #
 # vm/verdict reads this.
 
@@ -50,9 +50,10 @@ after_test() {
 
 # run_test FILE
 run_test() {
-	local name="${1##*/}" mark limit rc=0
+	local name="${1##*/}" mark limit rc=0 start end
 	limit=$(test_limit "$1")
-	mark="$name $$ $(cut -d' ' -f1 /proc/uptime)"
+	read -r start _ </proc/uptime
+	mark="$name $$ $start"
 	klog_mark "$mark"
 	printf '\n@@ begin %s %s\n' "$name" "$limit"
 	timeout -k 5 "$limit" "$1" </dev/null 2>&1 || rc=$?
@@ -60,5 +61,6 @@ run_test() {
 	echo
 	after_test
 	klog_since "$mark"
-	echo "@@ end $name $rc"
+	read -r end _ </proc/uptime
+	echo "@@ end $name $rc $((${end%.*} - ${start%.*}))"
 }
