@@ -232,7 +232,7 @@ fn other_versions() {
             broken(
                 packet,
                 0,
-                &[version << 4 | wire[0] & 15],
+                &[(version << 4) | (wire[0] & 15)],
                 Counter::WireVersion,
             );
         }

@@ -21,7 +21,8 @@ use crate::{
         conn::{
             Conn,
             Endpoint,
-            Inner, //
+            Inner,
+            Parts, //
         },
         listener::{
             Listener,
@@ -189,9 +190,14 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
         return Ok(());
     }
     let dev = i32::try_from(item.local.scope).unwrap_or(0);
-    let listener = ns.ports.lock().listener(item.local.addr, item.local.port, dev);
+    let listener = ns
+        .ports
+        .lock()
+        .listener(item.local.addr, item.local.port, dev);
     // Closed in the meantime. The client tries again and is refused.
-    let Some(listener) = listener else { return Ok(()) };
+    let Some(listener) = listener else {
+        return Ok(());
+    };
     // Full in the meantime: others were ahead in the queue of handshakes.
     if listener.is_full() {
         ns.event(Event::ListenOverflow);
@@ -215,23 +221,27 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
         config.keepalive = Some(ns.keepalive());
     }
     let isn = Psn::new(random() as u32);
-    let proto = Connection::accept(config, ids, isn, &item.init, timer::now())
-        .map_err(|_| ENOMEM)?;
+    let proto =
+        Connection::accept(config, ids, isn, &item.init, timer::now()).map_err(|_| ENOMEM)?;
     let conn = Conn::new(
         ns,
-        item.local,
-        item.peer,
-        ids.cid,
-        item.init.scid,
-        proto,
-        route,
-        flow,
-        sock.clone(),
+        Parts {
+            local: item.local,
+            peer: item.peer,
+            ids,
+            peer_cid: item.init.scid,
+            proto,
+            route,
+            flow,
+            sock: sock.clone(),
+        },
     )?;
     socket::attach(&sock, &conn);
-    ns.count(Counter::PassiveOpens);
 
-    if let Err(ready) = listener.push(Ready { sock, conn: conn.clone() }) {
+    if let Err(ready) = listener.push(Ready {
+        sock,
+        conn: conn.clone(),
+    }) {
         // Closed in the meantime. The client has heard nothing yet, and asks again.
         ready.conn.discard();
         return Ok(());

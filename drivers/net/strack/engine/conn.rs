@@ -19,25 +19,24 @@ use crate::{
         buffers::{
             Ring,
             RxPacket,
-            TxPacket,
-            HEADROOM,
-            MAX_PAYLOAD, //
+            TxPacket, //
         },
         net::NetNs,
-        output::Outbox, //
+        output::Outbox,
+        sending::Hold, //
     },
     proto::{
         connection::{
             Connection,
             Events,
             Failure,
+            Ids,
             State, //
         },
         psn::Psn,
         spray::MAX_PATHS,
         wire::ResetCode,
         Ns,
-        MSEC,
         SEC, //
     },
     sys::{
@@ -47,7 +46,6 @@ use crate::{
             BhLock,
             BhOff, //
         },
-        pages::PageBuf,
         sock::{
             self,
             Sock, //
@@ -73,32 +71,6 @@ use kernel::{
 /// `tcp_fin_timeout`.
 const ORPHAN_TIMEOUT: Ns = 60 * SEC;
 
-/// How long `MSG_MORE` holds a partial packet back at most, as for TCP.
-const MORE_TIMEOUT: Ns = 200 * MSEC;
-
-/// Why the last, partial packet is not sent yet.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// It is.
-    Not,
-    /// More of the same write follows.
-    Writing,
-    /// `MSG_MORE` at this time: a later write follows, or [`MORE_TIMEOUT`] passes.
-    More(Ns),
-    /// Packets before it are not acknowledged yet, and `STRACK_NODELAY` is off.
-    Nagle,
-}
-
-/// The last packet, while a writer adds to it.
-pub(crate) struct Tail {
-    /// Its page.
-    pub(crate) page: PageBuf,
-    /// Where in the page the next byte goes.
-    pub(crate) start: usize,
-    /// Bytes there is room for.
-    pub(crate) room: usize,
-}
-
 /// One end of a connection.
 #[derive(Clone, Copy)]
 pub(crate) struct Endpoint {
@@ -108,6 +80,26 @@ pub(crate) struct Endpoint {
     pub(crate) port: u16,
     /// Interface index of a link-local address, else zero.
     pub(crate) scope: u32,
+}
+
+/// What a connection is made of.
+pub(crate) struct Parts {
+    /// Our end.
+    pub(crate) local: Endpoint,
+    /// The other end.
+    pub(crate) peer: Endpoint,
+    /// Our connection id and tag.
+    pub(crate) ids: Ids,
+    /// The peer's connection id; zero when this end opens, and does not know it yet.
+    pub(crate) peer_cid: u32,
+    /// The protocol's half.
+    pub(crate) proto: Connection,
+    /// Where its packets go.
+    pub(crate) route: Route,
+    /// What that was looked up for.
+    pub(crate) flow: FlowKey,
+    /// The socket.
+    pub(crate) sock: ARef<Sock>,
 }
 
 /// A connection.
@@ -152,21 +144,21 @@ pub(crate) struct Inner {
     /// Bytes of that packet that have been read.
     pub(crate) rx_skip: u16,
     /// First packet that `rx_bytes` does not count yet.
-    rx_counted: Psn,
+    pub(super) rx_counted: Psn,
     /// Memory that `rx` keeps and `sock` is charged for, bytes.
-    rx_mem: u32,
+    pub(super) rx_mem: u32,
     /// Payload bytes in order and not yet read.
     pub(crate) rx_bytes: usize,
     /// Our stream has ended; what `tx` has is the rest of it.
-    shut: bool,
+    pub(super) shut: bool,
     /// The peer's stream has ended; what `rx_bytes` counts is the rest of it.
     pub(crate) peer_finished: bool,
     /// Slots in each ring.
-    window: u32,
+    pub(super) window: u32,
     /// Payload bytes sent on each path.
     pub(crate) path_bytes: KVVec<u64>,
     /// Whether the last packet is held back.
-    hold: Hold,
+    pub(super) hold: Hold,
     /// Where packets go; looked up again when it has gone stale.
     pub(crate) route: Option<Route>,
     /// What the route depends on.
@@ -190,19 +182,18 @@ pub(crate) struct Inner {
 impl Conn {
     /// Makes a connection around `proto` and enters it in the table. Process context.
     ///
-    /// `peer_cid` is zero for a connection that this end opens. Fails with `EAGAIN` should the
-    /// connection id be taken.
-    pub(crate) fn new(
-        ns: &Arc<NetNs>,
-        local: Endpoint,
-        peer: Endpoint,
-        cid: u32,
-        peer_cid: u32,
-        proto: Connection,
-        route: Route,
-        flow: FlowKey,
-        sock: ARef<Sock>,
-    ) -> Result<Arc<Conn>> {
+    /// Fails with `EAGAIN` should the connection id be taken.
+    pub(crate) fn new(ns: &Arc<NetNs>, parts: Parts) -> Result<Arc<Conn>> {
+        let Parts {
+            local,
+            peer,
+            ids,
+            peer_cid,
+            proto,
+            route,
+            flow,
+            sock,
+        } = parts;
         let window = ns.window_packets();
         let slots = usize::try_from(window)?;
         let tx_head = proto.next_queue_psn();
@@ -240,7 +231,7 @@ impl Conn {
                 ns: ns.clone(),
                 local,
                 peer,
-                node <- Node::new(cid, peer.addr.octets(), peer_cid),
+                node <- Node::new(ids.cid, peer.addr.octets(), peer_cid),
                 timer <- Timer::new(),
                 inner <- new_bh_lock!(inner, "strack::Conn"),
             }),
@@ -373,180 +364,6 @@ impl Inner {
         }
     }
 
-    /// Room in the send buffer, bytes; negative when over full.
-    pub(crate) fn tx_room(&self, sock: &Sock) -> isize {
-        let limit = isize::try_from(sock.sndbuf()).unwrap_or(0);
-        limit.saturating_sub(isize::try_from(self.tx_mem).unwrap_or(isize::MAX))
-    }
-
-    /// Whether a writer should be woken, or told so by poll: a third of the buffer is free, as
-    /// `sk_stream_is_writeable()` has it, and the window of packet numbers has room.
-    pub(crate) fn writeable(&self, sock: &Sock) -> bool {
-        let room = self.tx_room(sock);
-        room > 0
-            && room >= isize::try_from(self.tx_mem / 2).unwrap_or(isize::MAX)
-            && self.tx_slots() > 0
-    }
-
-    /// Packets that can still be queued. One slot is kept for the end of the stream.
-    pub(crate) fn tx_slots(&self) -> u32 {
-        let used = self.proto.next_queue_psn().dist_from(self.proto.una());
-        self.window.saturating_sub(used).saturating_sub(1)
-    }
-
-    /// Largest payload of a data packet on `route`, bytes: what the path takes, and a page run holds.
-    pub(crate) fn usable_payload(route: &Route) -> u16 {
-        route.max_payload().min(MAX_PAYLOAD)
-    }
-
-    /// Our stream ends with what is queued.
-    pub(crate) fn shut_send(&mut self) {
-        self.shut = true;
-        self.hold_tail(Hold::Not);
-        self.proto.shutdown_send();
-    }
-
-    /// Largest payload of a new packet, bytes.
-    pub(crate) fn mss(&self) -> u16 {
-        self.proto.mss()
-    }
-
-    /// Queues a packet; the caller has looked for [`Inner::tx_slots`].
-    pub(crate) fn queue(&mut self, packet: TxPacket) {
-        let Ok(psn) = self.proto.queue(packet.len) else {
-            return;
-        };
-        self.tx_bytes = self.tx_bytes.saturating_add(usize::from(packet.len));
-        self.tx_mem = self.tx_mem.saturating_add(packet.memory());
-        self.tx.put(psn, packet);
-    }
-
-    /// Holds the last packet back, or no longer.
-    pub(crate) fn hold_tail(&mut self, hold: Hold) {
-        let hold = match hold {
-            // Only the first of several writes starts the clock.
-            Hold::More(_) if matches!(self.hold, Hold::More(_)) => self.hold,
-            Hold::Nagle if self.proto.una() == self.proto.snd_nxt() => Hold::Not,
-            other => other,
-        };
-        self.hold = hold;
-        self.proto.hold_tail(hold != Hold::Not);
-    }
-
-    /// Whether the last packet is held back for this reason.
-    pub(crate) fn is_held(&self, reason: Hold) -> bool {
-        self.hold == reason
-    }
-
-    /// First packet that cannot be read yet.
-    pub(crate) fn rx_end(&self) -> Psn {
-        self.rx_counted
-    }
-
-    /// The last packet, if there is room in it for more and it has not been sent. It is not sent
-    /// before [`Inner::give_tail`].
-    pub(crate) fn take_tail(&mut self, sock: &Sock) -> Option<Tail> {
-        let room = usize::from(self.proto.tail_room());
-        if room == 0 || self.tx_room(sock) <= 0 {
-            return None;
-        }
-        let packet = self.tx.get(self.proto.next_queue_psn().sub(1))?;
-        let room = room.min(usize::from(packet.room.checked_sub(packet.len)?));
-        if room == 0 {
-            return None;
-        }
-        let tail = Tail {
-            page: packet.page.clone(),
-            start: packet.start as usize + HEADROOM + usize::from(packet.len),
-            room,
-        };
-        self.hold_tail(Hold::Writing);
-        Some(tail)
-    }
-
-    /// `add` bytes have been added to the packet of [`Inner::take_tail`].
-    pub(crate) fn give_tail(&mut self, add: usize) {
-        let psn = self.proto.next_queue_psn().sub(1);
-        if let (Some(packet), Ok(add)) = (self.tx.get_mut(psn), u16::try_from(add)) {
-            packet.len = packet.len.saturating_add(add);
-            self.tx_bytes = self.tx_bytes.saturating_add(usize::from(add));
-            self.proto.extend_tail(add);
-        }
-    }
-
-    /// When the packet that is held back is sent all the same.
-    fn hold_deadline(&self) -> Option<Ns> {
-        match self.hold {
-            Hold::More(since) => Some(since.saturating_add(MORE_TIMEOUT)),
-            _ => None,
-        }
-    }
-
-    /// Counts what has come into order since the last time.
-    fn count_readable(&mut self) {
-        if self.rx_head.is_none() {
-            return;
-        }
-        let end = self.proto.rcv_nxt();
-        while self.rx_counted.lt(end) {
-            if let Some(packet) = self.rx.get(self.rx_counted) {
-                self.rx_bytes = self.rx_bytes.saturating_add(usize::from(packet.len));
-            }
-            self.rx_counted = self.rx_counted.next();
-        }
-    }
-
-    /// Room in the receive buffer to tell the protocol of: half of `SO_RCVBUF`, the other half is
-    /// for what skbs are larger than their payload.
-    pub(crate) fn receive_window(sock: &Sock) -> u32 {
-        u32::try_from(sock.rcvbuf()).unwrap_or(0) / 2
-    }
-
-    /// Keeps a packet until it is read.
-    pub(crate) fn keep(&mut self, psn: Psn, packet: RxPacket) {
-        if let Some(sock) = &self.sock {
-            sock.charge_read(packet.memory);
-            self.rx_mem = self.rx_mem.saturating_add(packet.memory);
-        }
-        self.rx.put(psn, packet);
-    }
-
-    /// Lets go of a packet that has been read.
-    fn drop_read(&mut self, psn: Psn) {
-        let Some(packet) = self.rx.take(psn) else {
-            return;
-        };
-        if let Some(sock) = &self.sock {
-            sock.uncharge_read(packet.memory);
-            self.rx_mem = self.rx_mem.saturating_sub(packet.memory);
-        }
-    }
-
-    /// The reader has taken the next `bytes` bytes.
-    pub(crate) fn consume(&mut self, bytes: usize) {
-        let mut left = bytes;
-        while let Some(head) = self.rx_head {
-            if head.ge(self.rx_counted) {
-                break;
-            }
-            let len = self.rx.get(head).map_or(0, |packet| packet.len);
-            let rest = usize::from(len.saturating_sub(self.rx_skip));
-            if rest > left {
-                // Less than a packet is left, so it fits.
-                self.rx_skip = self.rx_skip.saturating_add(u16::try_from(left).unwrap_or(len));
-                break;
-            }
-            left -= rest;
-            self.drop_read(head);
-            self.rx_skip = 0;
-            self.rx_head = Some(head.next());
-        }
-        self.rx_bytes = self.rx_bytes.saturating_sub(bytes);
-        if let Some(head) = self.rx_head {
-            self.proto.consumed(head, u64::try_from(bytes).unwrap_or(0));
-        }
-    }
-
     /// ICMP says that the peer cannot be reached. As in TCP, any such error ends a connection
     /// attempt, and none ends a connection.
     pub(crate) fn on_unreachable(&mut self, now: Ns, errno: i32) {
@@ -557,23 +374,6 @@ impl Inner {
     /// Looks the route up anew before the next packet.
     pub(crate) fn forget_route(&mut self) {
         self.route = None;
-    }
-
-    /// Lets go of acknowledged packets. Says whether there were any.
-    fn release_acked(&mut self) -> bool {
-        let una = self.proto.una();
-        let mut any = false;
-        while self.tx_head.lt(una) {
-            if let Some(packet) = self.tx.take(self.tx_head) {
-                self.tx_bytes = self.tx_bytes.saturating_sub(usize::from(packet.len));
-                self.tx_mem = self.tx_mem.saturating_sub(packet.memory());
-                self.acked_bytes = self.acked_bytes.saturating_add(u64::from(packet.len));
-            }
-            self.acked_packets = self.acked_packets.saturating_add(1);
-            self.tx_head = self.tx_head.next();
-            any = true;
-        }
-        any
     }
 
     /// What follows from a change of the protocol's state: buffers, counters, timer, table; wakeups

@@ -173,7 +173,7 @@ impl Walk<'_> {
     /// What a packet of `len` payload bytes keeps of the skb's memory: a share of it by length.
     fn memory(&self, len: u16) -> u32 {
         let total = u64::from(self.meta.total.max(1));
-        let share = (self.skb.truesize() as u64).saturating_mul(u64::from(len)) / total;
+        let share = u64::from(self.skb.truesize()).saturating_mul(u64::from(len)) / total;
         u32::try_from(share).unwrap_or(u32::MAX)
     }
 

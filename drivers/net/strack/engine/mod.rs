@@ -29,5 +29,7 @@ pub(crate) mod listener;
 pub(crate) mod net;
 pub(crate) mod output;
 pub(crate) mod ports;
+pub(crate) mod receiving;
+pub(crate) mod sending;
 
 pub(crate) use net::NetNs;

@@ -15,7 +15,8 @@ use crate::{
         conn::{
             Conn,
             Endpoint,
-            Inner, //
+            Inner,
+            Parts, //
         },
         NetNs, //
     },
@@ -28,7 +29,6 @@ use crate::{
             Connection,
             State, //
         },
-        counter::Counter,
         psn::Psn, //
     },
     sys::{
@@ -82,14 +82,15 @@ pub(crate) fn connect(sock: &Sock, given: Given, nonblock: bool) -> Result {
         if timeo == 0 {
             return Err(pending);
         }
-        lock.wait(&mut timeo, &mut || !connecting()).map_err(|error| {
-            // Time is up, but the connection attempt goes on.
-            if error == EAGAIN {
-                pending
-            } else {
-                error
-            }
-        })?;
+        lock.wait(&mut timeo, &mut || !connecting())
+            .map_err(|error| {
+                // Time is up, but the connection attempt goes on.
+                if error == EAGAIN {
+                    pending
+                } else {
+                    error
+                }
+            })?;
     } else if first && nonblock {
         // Decided already, as on the loopback device; but a program expects to be told later.
         return Err(EINPROGRESS);
@@ -164,14 +165,25 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
         scope: dest.scope,
     };
     let owner = ARef::from(&**lock);
-    let conn = Conn::new(ns, local, peer, ids.cid, 0, proto, route, flow, owner)?;
+    let conn = Conn::new(
+        ns,
+        Parts {
+            local,
+            peer,
+            ids,
+            peer_cid: 0,
+            proto,
+            route,
+            flow,
+            sock: owner,
+        },
+    )?;
     lock.clear_shutdown();
     lock.set_state(bindings::TCP_SYN_SENT);
     sock::inner(lock).phase = Phase::Active {
         conn: conn.clone(),
         told: false,
     };
-    ns.count(Counter::ActiveOpens);
     // Sends the INIT.
     conn.work(|_, _| ());
     Ok(())

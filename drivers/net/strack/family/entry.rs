@@ -101,9 +101,7 @@ unsafe extern "C" fn strack_bind(
     len: c_int,
 ) -> c_int {
     // SAFETY: By the caller's promise, for both.
-    unit(unsafe {
-        sock_of(sock).and_then(|sk| bind::bind(sk, sockaddr::read(addr.cast(), len)?))
-    })
+    unit(unsafe { sock_of(sock).and_then(|sk| bind::bind(sk, sockaddr::read(addr.cast(), len)?)) })
 }
 
 /// connect().
@@ -157,8 +155,8 @@ unsafe extern "C" fn strack_getname(
     addr: *mut bindings::sockaddr,
     peer: c_int,
 ) -> c_int {
-    // SAFETY: By the caller's promise.
     from_result(|| {
+        // SAFETY: By the caller's promise.
         let name = bind::getname(unsafe { sock_of(sock) }?, peer != 0)?;
         // SAFETY: By the caller's promise.
         Ok(unsafe { sockaddr::write(addr.cast(), &name) })
@@ -191,11 +189,7 @@ unsafe extern "C" fn strack_poll(
 ///
 /// Called through `struct proto_ops`.
 #[no_mangle]
-unsafe extern "C" fn strack_ioctl(
-    sock: *mut bindings::socket,
-    cmd: c_uint,
-    arg: c_ulong,
-) -> c_int {
+unsafe extern "C" fn strack_ioctl(sock: *mut bindings::socket, cmd: c_uint, arg: c_ulong) -> c_int {
     // SAFETY: By the caller's promise.
     unit(unsafe { sock_of(sock) }.and_then(|sk| {
         let value = ioctl::ioctl(sk, cmd)?;
@@ -286,8 +280,8 @@ unsafe extern "C" fn strack_sendmsg(
     msg: *mut bindings::msghdr,
     len: usize,
 ) -> c_int {
-    // SAFETY: By the caller's promise.
     from_result(|| {
+        // SAFETY: By the caller's promise.
         let sk = unsafe { sock_of(sock) }?;
         // SAFETY: The message is the caller's, who lends it for the call.
         let sent = send::sendmsg(sk, unsafe { &mut *msg }, len.min(c_int::MAX as usize))?;
@@ -307,8 +301,8 @@ unsafe extern "C" fn strack_recvmsg(
     len: usize,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: By the caller's promise.
     from_result(|| {
+        // SAFETY: By the caller's promise.
         let sk = unsafe { sock_of(sock) }?;
         // SAFETY: The message is the caller's, who lends it for the call.
         let msg = unsafe { &mut *msg };
@@ -327,7 +321,9 @@ unsafe extern "C" fn strack_recvmsg(
 #[no_mangle]
 unsafe extern "C" fn strack_keepalive(sk: *mut bindings::sock, on: c_int) {
     // SAFETY: By the caller's promise.
-    unsafe { crate::sys::sock::with_inner(sk, |sock, socket| sockopt::keepalive(sock, socket, on != 0)) };
+    unsafe {
+        crate::sys::sock::with_inner(sk, |sock, socket| sockopt::keepalive(sock, socket, on != 0))
+    };
 }
 
 /// `SO_RCVBUF` was set.

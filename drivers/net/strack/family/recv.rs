@@ -133,7 +133,9 @@ fn take(
     discard: bool,
 ) -> Result<usize> {
     if discard {
-        return Ok(conn.peek(|inner| inner.rx_bytes.saturating_sub(skip)).min(len));
+        return Ok(conn
+            .peek(|inner| inner.rx_bytes.saturating_sub(skip))
+            .min(len));
     }
     let mut pieces = [const { None }; BATCH];
     conn.peek(|inner| {
@@ -152,7 +154,9 @@ fn take(
                     let take = (size - skip).min(left);
                     *slot = Some(Piece {
                         skb: packet.skb.hold(),
-                        start: packet.start.saturating_add(u32::try_from(skip).unwrap_or(0)),
+                        start: packet
+                            .start
+                            .saturating_add(u32::try_from(skip).unwrap_or(0)),
                         len: take,
                     });
                     left -= take;

@@ -16,10 +16,8 @@ use crate::{
             TxPacket,
             HEADROOM, //
         },
-        conn::{
-            Conn,
-            Hold, //
-        },
+        conn::Conn,
+        sending::Hold, //
     },
     family::socket::TxPage,
     proto::connection::State,
@@ -156,7 +154,9 @@ fn fill_tail(
         return Ok(0);
     };
     let take = left.min(tail.room);
-    let copied = tail.page.copy_from_iter(tail.start, take, &mut msg.msg_iter);
+    let copied = tail
+        .page
+        .copy_from_iter(tail.start, take, &mut msg.msg_iter);
     conn.peek(|inner| inner.give_tail(if copied.is_ok() { take } else { 0 }));
     copied.map(|()| take)
 }

@@ -4,9 +4,9 @@
 //! options. `SOL_SOCKET` is the kernel's.
 
 use crate::{
-    engine::conn::{
-        Hold,
-        Inner, //
+    engine::{
+        conn::Inner,
+        sending::Hold, //
     },
     family::socket::{
         Phase,
@@ -19,8 +19,7 @@ use crate::{
         USEC, //
     },
     sys::{
-        bindings,
-        netns,
+        bindings, netns,
         sock::{
             self,
             Sock, //

@@ -35,26 +35,36 @@ const COVERED: usize = 44;
 
 /// The hash over an attempt to connect.
 fn mac(secret: &[u64; 2], time: u64, peer: &PeerAddr, init: &InitHeader) -> u64 {
-    let mut covered = [0; COVERED];
-    let mut rest = covered.as_mut_slice();
-    put(&mut rest, &peer.0);
-    put(&mut rest, &time.to_be_bytes());
-    put(&mut rest, &init.scid.to_be_bytes());
-    put(&mut rest, &init.stag.to_be_bytes());
-    put(&mut rest, &init.psn.raw().to_be_bytes());
-    put(&mut rest, &init.src_port.to_be_bytes());
-    put(&mut rest, &init.dst_port.to_be_bytes());
-    put(&mut rest, &init.sock_type.to_be_bytes());
-    put(&mut rest, &init.max_payload.to_be_bytes());
-    keyed_hash(secret, &covered)
+    let mut covered = Covered {
+        bytes: [0; COVERED],
+        len: 0,
+    };
+    covered.put(&peer.0);
+    covered.put(&time.to_be_bytes());
+    covered.put(&init.scid.to_be_bytes());
+    covered.put(&init.stag.to_be_bytes());
+    covered.put(&init.psn.raw().to_be_bytes());
+    covered.put(&init.src_port.to_be_bytes());
+    covered.put(&init.dst_port.to_be_bytes());
+    covered.put(&init.sock_type.to_be_bytes());
+    covered.put(&init.max_payload.to_be_bytes());
+    keyed_hash(secret, &covered.bytes)
 }
 
-/// Moves `bytes` to the front of `rest` and `rest` behind them.
-fn put(rest: &mut &mut [u8], bytes: &[u8]) {
-    let all = core::mem::take(rest);
-    if let Some((front, back)) = all.split_at_mut_checked(bytes.len()) {
-        front.copy_from_slice(bytes);
-        *rest = back;
+/// What the hash covers, while it is put together.
+struct Covered {
+    bytes: [u8; COVERED],
+    len: usize,
+}
+
+impl Covered {
+    /// Appends `bytes`; [`COVERED`] is the sum of all of them.
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if let Some(place) = self.bytes.get_mut(self.len..end) {
+            place.copy_from_slice(bytes);
+            self.len = end;
+        }
     }
 }
 

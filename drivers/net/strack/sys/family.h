@@ -97,7 +97,11 @@ int strack_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flag
 void strack_keepalive(struct sock *sk, int on);
 void strack_set_rcvbuf(struct sock *sk, int val);
 
-/* offered by family.c */
+/* between the C files: sysctl.c */
+int strack_sysctl_register(struct strack_net *sn);
+void strack_sysctl_unregister(struct strack_net *sn);
+
+/* offered by family.c and sock.c */
 int strack_c_family_register(void);
 void strack_c_family_unregister(void);
 int strack_c_family_number(void);

@@ -143,9 +143,7 @@ impl Sock {
     /// `SO_BINDTODEVICE`, interface index or 0.
     pub(crate) fn bound_dev(&self) -> i32 {
         // SAFETY: By the type invariant; one word, see `word!`.
-        unsafe {
-            (&raw const (*self.as_ptr()).__sk_common.skc_bound_dev_if).read_volatile()
-        }
+        unsafe { (&raw const (*self.as_ptr()).__sk_common.skc_bound_dev_if).read_volatile() }
     }
 
     /// `SO_REUSEADDR`.
@@ -333,9 +331,7 @@ impl SockLock<'_> {
         }
         let arg = (&raw mut ready).cast::<c_void>();
         // SAFETY: The lock is held, as the function wants, and `arg` outlives the call.
-        to_result(unsafe {
-            bindings::strack_c_sk_wait(self.sock.as_ptr(), timeo, Some(call), arg)
-        })
+        to_result(unsafe { bindings::strack_c_sk_wait(self.sock.as_ptr(), timeo, Some(call), arg) })
     }
 
     /// Cuts the socket off from its file, for good.

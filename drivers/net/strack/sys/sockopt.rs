@@ -101,9 +101,8 @@ impl<'a> OptOut<'a> {
             .get(..bytes.len().min(self.room - self.written))
             .ok_or(EINVAL)?;
         // SAFETY: The iterator describes the caller's buffer; faults are reported.
-        let done = unsafe {
-            bindings::strack_c_sockopt_write(self.opt, part.as_ptr().cast(), part.len())
-        };
+        let done =
+            unsafe { bindings::strack_c_sockopt_write(self.opt, part.as_ptr().cast(), part.len()) };
         if done != part.len() {
             return Err(EFAULT);
         }

@@ -98,9 +98,8 @@ impl Table {
     pub(crate) fn find_peer(&self, peer: &[u8; 16], peer_cid: u32) -> Option<Arc<Conn>> {
         let _guard = rcu::read_lock();
         // SAFETY: In an RCU section.
-        let owner = unsafe {
-            bindings::strack_c_table_find_peer(self.0.as_ptr(), peer.as_ptr(), peer_cid)
-        };
+        let owner =
+            unsafe { bindings::strack_c_table_find_peer(self.0.as_ptr(), peer.as_ptr(), peer_cid) };
         // SAFETY: In the same RCU section.
         unsafe { Self::own(owner) }
     }

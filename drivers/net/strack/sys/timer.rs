@@ -72,7 +72,11 @@ impl<T: Expire + Send + Sync> Timer<T> {
             // INVARIANT: The timer is about to be queued, with a reference of its own.
             // SAFETY: Callers are serialised; a running callback may read at the same time, but
             // this writes what is there already, since an object has one address.
-            unsafe { self.owner.get().write_volatile(Arc::into_raw(owner.clone())) };
+            unsafe {
+                self.owner
+                    .get()
+                    .write_volatile(Arc::into_raw(owner.clone()))
+            };
         }
         // SAFETY: `raw` is set up and not queued.
         unsafe { bindings::strack_c_timer_start(self.raw.get(), at) };

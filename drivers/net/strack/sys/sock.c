@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What exists of struct sock only inline or as a macro, and the wrappers of
+ * locks, timers and copies that go with it. See sys/sock.rs.
+ */
+#include <linux/hrtimer.h>
+#include <linux/poll.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
+#include <net/addrconf.h>
+#include <net/inet_sock.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "family.h"
+
+/* What accept() hands on from the listener, as inet's sk_clone() does. */
+void strack_c_sk_inherit(struct sock *child, const struct sock *parent)
+{
+	child->sk_rcvbuf = READ_ONCE(parent->sk_rcvbuf);
+	child->sk_sndbuf = READ_ONCE(parent->sk_sndbuf);
+	child->sk_rcvlowat = READ_ONCE(parent->sk_rcvlowat);
+	child->sk_rcvtimeo = READ_ONCE(parent->sk_rcvtimeo);
+	child->sk_sndtimeo = READ_ONCE(parent->sk_sndtimeo);
+	child->sk_lingertime = READ_ONCE(parent->sk_lingertime);
+	child->sk_userlocks = parent->sk_userlocks;
+	child->sk_priority = READ_ONCE(parent->sk_priority);
+	child->sk_mark = READ_ONCE(parent->sk_mark);
+	child->sk_bound_dev_if = READ_ONCE(parent->sk_bound_dev_if);
+	child->sk_reuse = parent->sk_reuse;
+	sock_valbool_flag(child, SOCK_LINGER, sock_flag(parent, SOCK_LINGER));
+	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(parent, SOCK_KEEPOPEN));
+}
+
+void strack_c_sk_orphan(struct sock *sk)
+{
+	sock_orphan(sk);
+}
+
+void strack_c_sk_lock(struct sock *sk)
+{
+	lock_sock(sk);
+}
+
+/* A socket that accept() has not handed out, beside its listener. */
+void strack_c_sk_lock_nested(struct sock *sk)
+{
+	lock_sock_nested(sk, SINGLE_DEPTH_NESTING);
+}
+
+void strack_c_sk_release(struct sock *sk)
+{
+	release_sock(sk);
+}
+
+void strack_c_sk_hold(struct sock *sk)
+{
+	sock_hold(sk);
+}
+
+void strack_c_sk_put(struct sock *sk)
+{
+	sock_put(sk);
+}
+
+void *strack_c_sk_inner(const struct sock *sk)
+{
+	return ((const struct strack_sock *)sk)->inner;
+}
+
+void strack_c_sk_set_inner(struct sock *sk, void *inner)
+{
+	((struct strack_sock *)sk)->inner = inner;
+}
+
+bool strack_c_sk_flag(const struct sock *sk, int flag)
+{
+	return sock_flag(sk, flag);
+}
+
+int strack_c_sk_check_control(struct sock *sk, struct msghdr *msg)
+{
+	struct sockcm_cookie sockc;
+
+	if (!msg->msg_controllen)
+		return 0;
+	sockcm_init(&sockc, sk);
+	return sock_cmsg_send(sk, msg, &sockc);
+}
+
+/* A writer found no room: the next acknowledgement that makes some wakes it. */
+void strack_c_sk_nospace_set(struct sock *sk)
+{
+	if (sk->sk_socket)
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+void strack_c_sk_wake_read(struct sock *sk)
+{
+	sk->sk_data_ready(sk);
+}
+
+void strack_c_sk_wake_write(struct sock *sk)
+{
+	struct socket *sock = READ_ONCE(sk->sk_socket);
+
+	/* pairs with the barrier in poll: flag first, then a look at the room */
+	smp_mb();
+	if (sock && test_and_clear_bit(SOCK_NOSPACE, &sock->flags))
+		sk->sk_write_space(sk);
+}
+
+void strack_c_sk_wake_state(struct sock *sk)
+{
+	sk->sk_state_change(sk);
+}
+
+void strack_c_sk_fail(struct sock *sk, int err)
+{
+	WRITE_ONCE(sk->sk_err, err);
+	sk_error_report(sk);
+}
+
+int strack_c_sk_take_error(struct sock *sk)
+{
+	return sock_error(sk);
+}
+
+void strack_c_sk_rmem_add(struct sock *sk, u32 bytes)
+{
+	atomic_add(bytes, &sk->sk_rmem_alloc);
+}
+
+void strack_c_sk_rmem_sub(struct sock *sk, u32 bytes)
+{
+	atomic_sub(bytes, &sk->sk_rmem_alloc);
+}
+
+long strack_c_sk_rcvtimeo(const struct sock *sk, bool noblock)
+{
+	return sock_rcvtimeo(sk, noblock);
+}
+
+long strack_c_sk_sndtimeo(const struct sock *sk, bool noblock)
+{
+	return sock_sndtimeo(sk, noblock);
+}
+
+int strack_c_sk_rcvlowat(const struct sock *sk, bool waitall, int len)
+{
+	return sock_rcvlowat(sk, waitall, len);
+}
+
+/*
+ * Sleeps until @ready says so. Called with the socket lock, which is given up
+ * while asleep and held again for each call of @ready and on return.
+ * Returns 0, -EAGAIN (time is up), or the errno of an interrupted call.
+ */
+int strack_c_sk_wait(struct sock *sk, long *timeo, bool (*ready)(void *arg), void *arg)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (!ready(arg)) {
+		if (!*timeo) {
+			err = -EAGAIN;
+			break;
+		}
+		if (signal_pending(current)) {
+			err = sock_intr_errno(*timeo);
+			break;
+		}
+		release_sock(sk);
+		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+		lock_sock(sk);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+void strack_c_sk_poll_wait(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	sock_poll_wait(file, sock, wait);
+}
+
+void strack_c_sk_sigpipe(void)
+{
+	send_sig(SIGPIPE, current, 0);
+}
+
+/* --- addresses ----------------------------------------------------------- */
+
+bool strack_c_port_privileged(struct net *net, u16 port)
+{
+	return inet_port_requires_bind_service(net, port) &&
+	       !ns_capable(net->user_ns, CAP_NET_BIND_SERVICE);
+}
+
+bool strack_c_addr_is_local(struct net *net, const u8 addr[16], bool v4, int oif)
+{
+	struct net_device *dev = NULL;
+	struct in6_addr addr6;
+	bool local;
+
+	if (v4) {
+		__be32 addr4;
+
+		memcpy(&addr4, addr + 12, sizeof(addr4));
+		return inet_addr_type(net, addr4) == RTN_LOCAL;
+	}
+	memcpy(&addr6, addr, sizeof(addr6));
+	rcu_read_lock();
+	if (oif)
+		dev = dev_get_by_index_rcu(net, oif);
+	local = (!oif || dev) && ipv6_chk_addr(net, &addr6, dev, 0);
+	rcu_read_unlock();
+	return local;
+}
+
+void strack_c_port_range(struct net *net, int *low, int *high)
+{
+	inet_get_local_port_range(net, low, high);
+}
+
+u64 strack_c_random(void)
+{
+	return get_random_u64();
+}
+
+/* --- copying ------------------------------------------------------------- */
+
+int strack_c_copy_from_sockptr(void *dst, sockptr_t src, size_t size)
+{
+	return copy_from_sockptr(dst, src, size) ? -EFAULT : 0;
+}
+
+size_t strack_c_sockopt_write(sockopt_t *opt, const void *src, size_t len)
+{
+	return copy_to_iter(src, len, &opt->iter_out);
+}
+
+/* --- timers and locks ---------------------------------------------------- */
+
+void strack_c_timer_setup(struct hrtimer *timer,
+			  enum hrtimer_restart (*fn)(struct hrtimer *timer))
+{
+	hrtimer_setup(timer, fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+}
+
+void strack_c_timer_start(struct hrtimer *timer, u64 expires)
+{
+	hrtimer_start(timer, ns_to_ktime(expires), HRTIMER_MODE_ABS_SOFT);
+}
+
+int strack_c_timer_cancel_try(struct hrtimer *timer)
+{
+	return hrtimer_try_to_cancel(timer);
+}
+
+void strack_c_bh_disable(void)
+{
+	local_bh_disable();
+}
+
+void strack_c_bh_enable(void)
+{
+	local_bh_enable();
+}
+
+void strack_c_spin_lock_bh(spinlock_t *lock)
+{
+	spin_lock_bh(lock);
+}
+
+void strack_c_spin_unlock_bh(spinlock_t *lock)
+{
+	spin_unlock_bh(lock);
+}
+
+bool strack_c_spin_trylock_bh(spinlock_t *lock)
+{
+	return spin_trylock_bh(lock);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net.strack: what an administrator sets, for each network namespace.
+ */
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+#include "family.h"
+#include "udp.h"
+
+static const char * const strack_profiles[] = { "stellar", NULL };
+static const char * const strack_policies[] = { "oblivious", "round_robin", "single", NULL };
+
+/* An int that is read and written by name; @extra1 lists the names in order. */
+static int strack_proc_name(const struct ctl_table *table, int write, void *buffer,
+			    size_t *lenp, loff_t *ppos)
+{
+	const char * const *names = table->extra1;
+	int *value = table->data;
+	char name[16] = {};
+	struct ctl_table fake = { .data = name, .maxlen = sizeof(name) };
+	int i, err;
+
+	strscpy(name, names[READ_ONCE(*value)], sizeof(name));
+	err = proc_dostring(&fake, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+	for (i = 0; names[i]; i++) {
+		if (strcmp(names[i], name) == 0) {
+			WRITE_ONCE(*value, i);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static const int one = 1, max_paths = 256, max_burst = 44, max_us = 60 * 1000 * 1000, max_retries = 255;
+static const int max_mbps = 1600 * 1000, min_buf = SOCK_MIN_RCVBUF, max_int = INT_MAX, max_ms = 600 * 1000;
+
+#define STRACK_INT(_name, _min, _max) {					\
+	.procname	= #_name,					\
+	.data		= (void *)offsetof(struct strack_sysctl, _name),	\
+	.maxlen		= sizeof(int),					\
+	.mode		= 0644,						\
+	.proc_handler	= proc_dointvec_minmax,				\
+	.extra1		= (void *)(_min),				\
+	.extra2		= (void *)(_max),				\
+}
+
+/* Copied for each namespace, with .data moved to its struct strack_sysctl. */
+static const struct ctl_table strack_table[] = {
+	{
+		.procname	= "profile",
+		.data		= (void *)offsetof(struct strack_sysctl, profile),
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= strack_proc_name,
+		.extra1		= (void *)strack_profiles,
+	}, {
+		.procname	= "path_policy",
+		.data		= (void *)offsetof(struct strack_sysctl, path_policy),
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= strack_proc_name,
+		.extra1		= (void *)strack_policies,
+	},
+	STRACK_INT(paths, &one, &max_paths),
+	STRACK_INT(burst_max, &one, &max_burst),
+	STRACK_INT(rto_min_us, &one, &max_us),
+	STRACK_INT(rto_max_us, &one, &max_us),
+	STRACK_INT(retries, &one, &max_retries),
+	STRACK_INT(link_mbps, &one, &max_mbps),
+	STRACK_INT(base_rtt_us, &one, &max_us),
+	STRACK_INT(target_delay_us, &one, &max_us),
+	STRACK_INT(initial_window, SYSCTL_ZERO, &max_int),
+	STRACK_INT(time_wait_ms, SYSCTL_ZERO, &max_ms),
+	STRACK_INT(keepalive_time, &one, &max_ms),
+	STRACK_INT(keepalive_intvl, &one, &max_ms),
+	STRACK_INT(keepalive_probes, &one, &max_retries),
+	{
+		.procname	= "port",
+		.data		= (void *)offsetof(struct strack_sysctl, port),
+		.maxlen		= sizeof(int),
+		.mode		= 0444,
+		.proc_handler	= proc_dointvec,
+	}, {
+		.procname	= "rmem",
+		.data		= (void *)offsetof(struct strack_sysctl, rmem),
+		.maxlen		= sizeof(int) * 3,
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= (void *)&min_buf,
+	}, {
+		.procname	= "wmem",
+		.data		= (void *)offsetof(struct strack_sysctl, wmem),
+		.maxlen		= sizeof(int) * 3,
+		.mode		= 0644,
+		.proc_handler	= proc_dointvec_minmax,
+		.extra1		= (void *)&min_buf,
+	},
+};
+
+static const struct strack_sysctl strack_defaults = {
+	.paths			= 128,
+	.burst_max		= 44,
+	.rto_min_us		= 250,
+	.rto_max_us		= 2 * 1000 * 1000,
+	.retries		= 15,
+	.link_mbps		= 10 * 1000,
+	.base_rtt_us		= 100,
+	.target_delay_us	= 100,
+	.time_wait_ms		= 1000,
+	.keepalive_time		= 7200,
+	.keepalive_intvl	= 75,
+	.keepalive_probes	= 9,
+	.rmem			= { SOCK_MIN_RCVBUF, 4 << 20, 16 << 20 },
+	.wmem			= { SOCK_MIN_SNDBUF, 4 << 20, 16 << 20 },
+};
+
+int strack_sysctl_register(struct strack_net *sn)
+{
+	struct ctl_table *table;
+	size_t i;
+
+	sn->sysctl = strack_defaults;
+	sn->sysctl.port = strack_c_udp_port();
+	table = kmemdup(strack_table, sizeof(strack_table), GFP_KERNEL);
+	if (!table)
+		return -ENOMEM;
+	for (i = 0; i < ARRAY_SIZE(strack_table); i++)
+		table[i].data = (void *)&sn->sysctl + (unsigned long)table[i].data;
+
+	sn->header = register_net_sysctl_sz(sn->net, "net/strack", table, ARRAY_SIZE(strack_table));
+	if (!sn->header) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void strack_sysctl_unregister(struct strack_net *sn)
+{
+	const struct ctl_table *table = sn->header->ctl_table_arg;
+
+	unregister_net_sysctl_table(sn->header);
+	kfree(table);
+}
