@@ -16,6 +16,7 @@
  *	drain		until all is acknowledged
  *	shut		shutdown(SHUT_WR)	reset	closes with SO_LINGER 0
  *	close		closes			info	prints the numbers
+ *	paths=N		sets STRACK_PATHS
  *	sleep=MS	sleeps			pause	sleeps until killed
  *	touch=FILE	makes the file		wait=FILE	until it is there
  *
@@ -235,6 +236,12 @@ static bool step(const char *command)
 		return do_wait(command, value);
 	if (IS("touch"))
 		return do_touch(command, value);
+	if (IS("paths")) {
+		int paths = atoi(value);
+
+		return result(command, setsockopt(fd, SOL_STRACK, STRACK_PATHS, &paths,
+						  sizeof(paths)));
+	}
 	if (IS("pause"))
 		return pause();
 	if (IS("sleep")) {
