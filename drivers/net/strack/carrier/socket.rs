@@ -175,10 +175,3 @@ impl Carrier {
         unsafe { self.sockets.load(Acquire).as_ref() }.map(f)
     }
 }
-
-impl Drop for Carrier {
-    fn drop(&mut self) {
-        // Only if the state was never put to use: open sockets would keep it.
-        self.close();
-    }
-}

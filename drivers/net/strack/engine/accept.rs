@@ -48,6 +48,8 @@ use crate::{
         psn::Psn,
         wire::{
             flags,
+            AcceptHeader,
+            DataHeader,
             InitHeader,
             Packet,
             ResetCode,
@@ -70,6 +72,9 @@ use kernel::{
 /// How long a cookie is good for. A client answers at once; this is for lost packets.
 const COOKIE_LIFETIME: u64 = 10 * SEC;
 
+/// The socket type that INIT asks for, the only one there is.
+const SOCK_STREAM: u16 = 1;
+
 /// Tries to find a free random connection id; the space is 2^32.
 const ID_TRIES: usize = 8;
 
@@ -78,6 +83,8 @@ pub(crate) struct Incoming {
     init: InitHeader,
     peer: Endpoint,
     local: Endpoint,
+    /// Interface it came in by.
+    dev: i32,
 }
 
 /// A pair of random, non-zero numbers that nobody has yet. Process context.
@@ -124,19 +131,29 @@ pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
 }
 
 /// A data packet for nobody: its sender is told, with the tag it sent itself. Receive softirq.
-pub(crate) fn on_stray(ns: &Arc<NetNs>, scid: u32, tag: u32, psn: Psn, meta: &RxMeta) {
+pub(crate) fn on_stray(ns: &Arc<NetNs>, header: &DataHeader, meta: &RxMeta) {
+    let reset = ResetHeader {
+        flags: flags::RESET_REFLECT,
+        code: ResetCode::NoConnection,
+        dcid: header.scid,
+        tag: header.tag,
+        psn: header.psn,
+    };
     ns.count(Counter::ResetSent);
-    answer(
-        ns,
-        meta,
-        &Packet::Reset(ResetHeader {
-            flags: flags::RESET_REFLECT,
-            code: ResetCode::NoConnection,
-            dcid: scid,
-            tag,
-            psn,
-        }),
-    );
+    answer(ns, meta, &Packet::Reset(reset));
+}
+
+/// An ACCEPT for nobody: its sender is told, with the tag it has chosen. Receive softirq.
+pub(crate) fn on_stray_accept(ns: &Arc<NetNs>, header: &AcceptHeader, meta: &RxMeta) {
+    let reset = ResetHeader {
+        flags: 0,
+        code: ResetCode::NoConnection,
+        dcid: header.scid,
+        tag: header.stag,
+        psn: header.psn,
+    };
+    ns.count(Counter::ResetSent);
+    answer(ns, meta, &Packet::Reset(reset));
 }
 
 /// Takes the waiting handshakes one after the other. Process context, one at a time per namespace.
@@ -157,8 +174,16 @@ pub(crate) fn work(ns: &Arc<NetNs>) {
 }
 
 fn find_listener(ns: &NetNs, init: &InitHeader, meta: &RxMeta) -> Option<Arc<Listener>> {
-    let dev = i32::try_from(meta.ifindex).unwrap_or(0);
-    ns.ports.lock().listener(meta.dst, init.dst_port, dev)
+    if init.sock_type != SOCK_STREAM {
+        return None;
+    }
+    ns.ports
+        .lock()
+        .listener(meta.dst, init.dst_port, device(meta))
+}
+
+fn device(meta: &RxMeta) -> i32 {
+    i32::try_from(meta.ifindex).unwrap_or(0)
 }
 
 fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
@@ -174,6 +199,7 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
             port: init.dst_port,
             scope: meta.scope(),
         },
+        dev: device(meta),
     };
     if ns.incoming.lock().push_within_capacity(item).is_err() {
         ns.event(Event::ListenOverflow);
@@ -183,17 +209,17 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
 }
 
 /// Makes the connection and puts it where accept() finds it.
+#[inline(never)]
 fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     // The same INIT may have been queued twice.
     if let Some(conn) = ns.conns.find_peer(&item.peer.addr.octets(), item.init.scid) {
         conn.work(|inner, now| inner.proto.on_init(now));
         return Ok(());
     }
-    let dev = i32::try_from(item.local.scope).unwrap_or(0);
     let listener = ns
         .ports
         .lock()
-        .listener(item.local.addr, item.local.port, dev);
+        .listener(item.local.addr, item.local.port, item.dev);
     // Closed in the meantime. The client tries again and is refused.
     let Some(listener) = listener else {
         return Ok(());
@@ -214,8 +240,8 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     let route = Route::lookup(ns, &flow)?;
     let ids = new_ids(ns)?;
     let mut config = ns.config();
-    socket::inherit(&listener.sock, &sock, &mut config)?;
-    config.mss = Inner::usable_payload(&route);
+    socket::inherit(listener.options(), &sock, &mut config)?;
+    config.mss = Inner::usable_payload(&route)?;
     config.rcv_window = Inner::receive_window(&sock);
     if sock.keeps_alive() {
         config.keepalive = Some(ns.keepalive());

@@ -72,15 +72,22 @@ pub(crate) struct Ring<T> {
 impl<T> Ring<T> {
     /// An empty ring of `len` slots, a power of two. Process context.
     pub(crate) fn new(len: usize) -> Result<Self> {
-        let mut slots = KVVec::with_capacity(len, GFP_KERNEL)?;
+        let mut slots = KVVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
         for _ in 0..len {
-            slots.push(None, GFP_KERNEL)?;
+            slots.push(None, GFP_KERNEL_ACCOUNT)?;
         }
         Ok(Ring { slots })
     }
 
+    /// A ring of no slots, in which nothing is kept.
+    pub(crate) fn empty() -> Self {
+        Ring {
+            slots: KVVec::new(),
+        }
+    }
+
     fn index(&self, psn: Psn) -> usize {
-        psn.raw() as usize & (self.slots.len() - 1)
+        psn.raw() as usize & self.slots.len().saturating_sub(1)
     }
 
     /// Puts `item` under `psn`, in place of what was there.

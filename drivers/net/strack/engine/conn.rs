@@ -67,9 +67,12 @@ use kernel::{
     },
 };
 
-/// How long a connection without a socket waits for the peer to end its direction, as
+/// How long a connection without a socket waits for the peer to make progress, as
 /// `tcp_fin_timeout`.
 const ORPHAN_TIMEOUT: Ns = 60 * SEC;
+
+/// Batches that one call sends before it leaves the rest to the timer.
+const ROUNDS_MAX: u32 = 64;
 
 /// One end of a connection.
 #[derive(Clone, Copy)]
@@ -177,6 +180,10 @@ pub(crate) struct Inner {
     send_again: bool,
     /// The connection has been taken out of the table.
     removed: bool,
+    /// It has ended with its namespace, and sends nothing any more.
+    pub(super) discarded: bool,
+    /// When a packet was last acknowledged, or the socket closed.
+    pub(super) progress_at: Ns,
 }
 
 impl Conn {
@@ -224,6 +231,8 @@ impl Conn {
             sending: false,
             send_again: false,
             removed: false,
+            discarded: false,
+            progress_at: 0,
             proto,
         };
         let conn = Arc::pin_init(
@@ -271,7 +280,7 @@ impl Conn {
             inner.settle(self, now, &mut notes);
         } else {
             inner.sending = true;
-            loop {
+            for round in 0.. {
                 inner.send_again = false;
                 let mut out = Outbox::new();
                 let more = inner.fill(self, now, &mut out);
@@ -286,6 +295,11 @@ impl Conn {
                     break;
                 }
                 now = timer::now();
+                if round == ROUNDS_MAX && !inner.removed {
+                    // Others bring more all the time: let the timer go on with it.
+                    inner.set_timer(self, now);
+                    break;
+                }
             }
             inner.sending = false;
         }
@@ -297,17 +311,19 @@ impl Conn {
 
     /// Ends the connection without a farewell: its namespace goes away. Process context.
     pub(crate) fn discard(self: &Arc<Self>) {
-        let sock = {
+        let mut notes = Notes::default();
+        {
             let mut inner = self.inner.lock();
-            self.remove(&mut inner);
-            let mut notes = Notes::default();
-            inner.let_go(&mut notes);
+            inner.discarded = true;
+            // From now on the protocol takes nothing and wants nothing sent.
+            inner.proto.abort(timer::now(), ResetCode::Aborted);
+            inner.route = None;
             inner.rx.clear();
-            notes.sock
-        };
-        if let Some(sock) = sock {
-            sock.fail(ENETDOWN);
+            self.remove(&mut inner);
+            inner.let_go(&mut notes);
         }
+        // The last reference to the socket may go here, without the lock.
+        drop(notes);
     }
 
     /// The socket has been closed by the program: what is queued is still sent, then the connection
@@ -316,13 +332,22 @@ impl Conn {
     pub(crate) fn close(self: &Arc<Self>, hard: bool) {
         self.work(|inner, now| {
             inner.orphaned = Some(now);
+            inner.progress_at = now;
+            if let Some(sock) = &inner.sock {
+                sock.add_shutdown(sock::RCV_SHUTDOWN | sock::SEND_SHUTDOWN);
+            }
             inner.rx.clear();
-            if hard {
+            if hard || inner.proto.state() == State::Connecting {
                 inner.proto.abort(now, ResetCode::Aborted);
             } else {
                 inner.shut_send();
             }
         });
+    }
+
+    /// Waits for the timer's callback; the timer is not set any more. RCU callback.
+    pub(crate) fn quiesce(&self) {
+        self.timer.shut();
     }
 
     /// Takes the connection out of everything that keeps it but its users.
@@ -356,11 +381,12 @@ impl Expire for Conn {
 }
 
 impl Inner {
-    /// When a connection that nobody owns any more is given up.
+    /// When a connection that nobody owns any more is given up: a peer may neither leave its own
+    /// direction open nor its window closed for ever.
     fn orphan_deadline(&self) -> Option<Ns> {
         match (self.orphaned, self.proto.state()) {
-            (Some(since), State::FinWait2) => Some(since.saturating_add(ORPHAN_TIMEOUT)),
-            _ => None,
+            (None, _) | (_, State::TimeWait | State::Closed) => None,
+            _ => Some(self.progress_at.saturating_add(ORPHAN_TIMEOUT)),
         }
     }
 
@@ -380,8 +406,11 @@ impl Inner {
     /// are noted for later.
     fn settle(&mut self, conn: &Arc<Conn>, now: Ns, notes: &mut Notes) {
         let events = self.proto.events();
-        if self.release_acked() {
-            notes.write = true;
+        if self.release_acked(now) {
+            notes.write |= self
+                .sock
+                .as_deref()
+                .is_some_and(|sock| self.writeable(sock));
             // Nothing but the held packet is left.
             if self.hold == Hold::Nagle && self.proto.una() == self.proto.snd_nxt() {
                 self.hold_tail(Hold::Not);
@@ -399,6 +428,11 @@ impl Inner {
         notes.read |= events.contains(Events::READABLE);
         notes.state |= events.contains(Events::CONNECTED) || events.contains(Events::FIN_ACKED);
         if let Some(sock) = &self.sock {
+            // What is wrong stands before what tells readers to look.
+            if let (true, Some(error)) = (events.contains(Events::FAILED), self.failure()) {
+                sock.set_err(error);
+                notes.failed = true;
+            }
             if events.contains(Events::PEER_FIN) {
                 sock.add_shutdown(sock::RCV_SHUTDOWN);
                 notes.state = true;
@@ -406,9 +440,6 @@ impl Inner {
             if events.contains(Events::CONNECTED) {
                 sock.set_state(bindings::TCP_ESTABLISHED);
                 notes.write = true;
-            }
-            if events.contains(Events::FAILED) {
-                notes.error = self.failure();
             }
             if self.proto.state() == State::Closed || self.proto.state() == State::TimeWait {
                 // Both directions are over for the socket, whatever the ids still have to wait for.
@@ -433,7 +464,7 @@ impl Inner {
 
     /// Parts with the socket: the connection needs nobody's memory any more.
     fn let_go(&mut self, notes: &mut Notes) {
-        self.tx.clear();
+        self.tx = Ring::empty();
         self.tx_bytes = 0;
         self.tx_mem = 0;
         if let Some(sock) = self.sock.take() {
@@ -459,6 +490,14 @@ impl Inner {
         })
     }
 
+    /// Sets the timer. Not for a connection that has been removed.
+    fn set_timer(&mut self, conn: &Arc<Conn>, at: Ns) {
+        self.timer_at = Some(at);
+        // SAFETY: The timer is the connection's own and its lock is held. `removed` is not set, so
+        // the table has a reference still, and calls `quiesce` before it gives that back.
+        unsafe { conn.timer.set(conn, at) };
+    }
+
     /// Moves the timer, if it would fire too late. One that fires too early costs less than moving
     /// it with every packet: the handler looks at what is due and sets it anew.
     fn rearm(&mut self, conn: &Arc<Conn>, now: Ns) {
@@ -476,8 +515,7 @@ impl Inner {
         if self.timer_at.is_some_and(|at| at <= due && at > now) {
             return;
         }
-        self.timer_at = Some(due);
-        conn.timer.set(conn, due);
+        self.set_timer(conn, due);
     }
 }
 
@@ -488,18 +526,18 @@ struct Notes {
     read: bool,
     write: bool,
     state: bool,
-    error: Option<Error>,
+    failed: bool,
 }
 
 impl Notes {
     fn any(&self) -> bool {
-        self.read || self.write || self.state || self.error.is_some()
+        self.read || self.write || self.state || self.failed
     }
 
     fn deliver(self) {
         let Some(sock) = self.sock else { return };
-        if let Some(error) = self.error {
-            sock.fail(error);
+        if self.failed {
+            sock.report_err();
         }
         if self.state {
             sock.wake_state();

@@ -58,6 +58,7 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
         meta,
         next: 0,
         ahead: None,
+        version: None,
     };
     while let Some(segment) = walk.take() {
         let cid = match destination(&segment.packet) {
@@ -73,6 +74,9 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
             Some(conn) => deliver(&conn, &mut walk, segment, cid),
             None => stray(ns, &segment.packet, meta),
         }
+    }
+    if let Some(answer) = walk.version {
+        accept::answer(ns, meta, &Packet::Version(answer));
     }
 }
 
@@ -103,6 +107,10 @@ fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment) {
         // The connection has counted what it drops.
         Verdict::Handled | Verdict::Drop(_) => (),
         Verdict::Deliver { psn, len } => {
+            if len == 0 {
+                // The end of the stream, with nothing to keep.
+                return;
+            }
             if inner.orphaned.is_some() {
                 // Nobody will read it: the peer must not believe otherwise.
                 walk.ns.count(Counter::DropAfterClose);
@@ -137,8 +145,11 @@ fn destination(packet: &Packet) -> Option<u32> {
 
 fn stray(ns: &Arc<NetNs>, packet: &Packet, meta: &RxMeta) {
     ns.count(Counter::DropNoConnection);
-    if let Packet::Data(header) | Packet::Probe(header) = packet {
-        accept::on_stray(ns, header.scid, header.tag, header.psn, meta);
+    match packet {
+        Packet::Data(header) | Packet::Probe(header) => accept::on_stray(ns, header, meta),
+        // A client that is gone: its server need not go on trying.
+        Packet::Accept(header) => accept::on_stray_accept(ns, header, meta),
+        _ => (),
     }
 }
 
@@ -151,6 +162,8 @@ struct Walk<'a> {
     next: u32,
     /// One that was looked at and not taken.
     ahead: Option<Segment>,
+    /// The answer to an INIT of a version that is not spoken here.
+    version: Option<VersionHeader>,
 }
 
 impl Walk<'_> {
@@ -177,7 +190,7 @@ impl Walk<'_> {
         u32::try_from(share).unwrap_or(u32::MAX)
     }
 
-    fn parse(&self, at: u32, len: u32) -> Option<Segment> {
+    fn parse(&mut self, at: u32, len: u32) -> Option<Segment> {
         let total = usize::try_from(len).ok()?;
         let mut bytes = [0; MAX_HEADER];
         let head = bytes.get_mut(..total.min(MAX_HEADER))?;
@@ -193,9 +206,8 @@ impl Walk<'_> {
             }),
             Err(reason) => {
                 self.ns.count(reason);
-                if let Some(answer) = VersionHeader::answer(head, total) {
-                    accept::answer(self.ns, self.meta, &Packet::Version(answer));
-                }
+                // Sent later: a connection's lock may be held now.
+                self.version = self.version.or(VersionHeader::answer(head, total));
                 None
             }
         }

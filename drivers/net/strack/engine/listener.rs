@@ -7,6 +7,7 @@
 
 use crate::{
     engine::conn::Conn,
+    family::socket::Options,
     sys::{
         lock::{
             new_bh_lock,
@@ -16,6 +17,7 @@ use crate::{
     },
 };
 use kernel::{
+    alloc::KVVec,
     prelude::*,
     sync::{
         aref::ARef,
@@ -42,20 +44,21 @@ pub(crate) struct Listener {
 }
 
 struct Queue {
-    ready: KVec<Ready>,
+    ready: KVVec<Ready>,
+    options: Options,
     backlog: usize,
     closed: bool,
 }
 
 impl Listener {
     /// Makes a listener whose queue holds `backlog` connections and, as in TCP, one more.
-    pub(crate) fn new(sock: &Sock, backlog: usize) -> Result<Arc<Listener>> {
-        let ready = KVec::with_capacity(backlog + 1, GFP_KERNEL)?;
+    pub(crate) fn new(sock: &Sock, options: Options, backlog: usize) -> Result<Arc<Listener>> {
+        let ready = KVVec::with_capacity(backlog + 1, GFP_KERNEL_ACCOUNT)?;
         Arc::pin_init(
             pin_init!(Listener {
                 sock: ARef::from(sock),
                 queue <- new_bh_lock!(
-                    Queue { ready, backlog, closed: false },
+                    Queue { ready, options, backlog, closed: false },
                     "strack::Listener::queue"
                 ),
             }),
@@ -67,7 +70,7 @@ impl Listener {
     pub(crate) fn set_backlog(&self, backlog: usize) -> Result {
         // The backlog changes under the socket lock only, so what it is now it still is below.
         let longest = backlog.max(self.queue.lock().backlog);
-        let mut ready = KVec::with_capacity(longest + 1, GFP_KERNEL)?;
+        let mut ready = KVVec::with_capacity(longest + 1, GFP_KERNEL_ACCOUNT)?;
         let mut queue = self.queue.lock();
         core::mem::swap(&mut queue.ready, &mut ready);
         for item in ready.drain_all() {
@@ -75,6 +78,16 @@ impl Listener {
         }
         queue.backlog = backlog;
         Ok(())
+    }
+
+    /// The options that connections get from it.
+    pub(crate) fn options(&self) -> Options {
+        self.queue.lock().options
+    }
+
+    /// The options of the socket have changed.
+    pub(crate) fn set_options(&self, options: Options) {
+        self.queue.lock().options = options;
     }
 
     /// Whether one more connection would be too many.

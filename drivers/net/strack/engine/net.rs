@@ -40,6 +40,7 @@ use crate::{
         },
         netns::NetHandle,
         random,
+        rcu_wait,
         table::Table, //
     },
 };
@@ -79,6 +80,7 @@ impl NetNs {
     pub(crate) fn start(net: NetHandle) -> Result<Arc<NetNs>> {
         let counters = Counters::new(&net)?;
         let conns = Table::new()?;
+        let ports = Ports::new()?;
         let incoming = KVec::with_capacity(INCOMING_MAX, GFP_KERNEL)?;
         Arc::pin_init(
             try_pin_init!(NetNs {
@@ -87,7 +89,7 @@ impl NetNs {
                 counters,
                 conns,
                 secret: [random(), random()],
-                ports <- new_bh_lock!(Ports::new(), "strack::NetNs::ports"),
+                ports <- new_bh_lock!(ports, "strack::NetNs::ports"),
                 incoming <- new_bh_lock!(incoming, "strack::NetNs::incoming"),
             }),
             GFP_KERNEL,
@@ -101,6 +103,9 @@ impl NetNs {
         while let Some(conn) = self.conns.first() {
             conn.discard();
         }
+        // The table's references, and with them all timers, are gone after this; so is whoever found
+        // a connection before.
+        rcu_wait();
         self.counters.unpublish();
     }
 

@@ -26,7 +26,10 @@ use crate::{
             What, //
         },
         psn::Psn,
-        wire::DATA_HEADER,
+        wire::{
+            DATA_HEADER,
+            MIN_MAX_PAYLOAD, //
+        },
         Ns, //
     },
     sys::skb::Skb,
@@ -35,6 +38,9 @@ use kernel::prelude::*;
 
 /// Transmissions gathered under one hold of the lock: few, since the last is late by the others.
 const BATCH: usize = 4;
+
+/// Skbs that one transmission may become beyond the first.
+const SPLIT: usize = 2;
 
 /// An skb that waits for the lock to be dropped.
 struct Ready {
@@ -47,7 +53,7 @@ struct Ready {
 
 /// The skbs of one batch.
 pub(crate) struct Outbox {
-    ready: [Option<Ready>; BATCH],
+    ready: [Option<Ready>; BATCH + SPLIT],
     len: usize,
 }
 
@@ -55,7 +61,7 @@ impl Outbox {
     /// An empty batch.
     pub(crate) fn new() -> Self {
         Outbox {
-            ready: [const { None }; BATCH],
+            ready: [const { None }; BATCH + SPLIT],
             len: 0,
         }
     }
@@ -94,20 +100,17 @@ impl Outbox {
 impl Inner {
     /// Makes skbs of what is due. True when the batch is full and there may be more.
     pub(crate) fn fill(&mut self, conn: &Conn, now: Ns, out: &mut Outbox) -> bool {
+        if self.discarded {
+            return false;
+        }
         while out.len < BATCH {
             let Some(transmit) = self.proto.poll_transmit(now) else {
                 return false;
             };
             self.refresh_route(conn);
-            match self.build(&transmit) {
-                Ok((skb, fragment)) => out.push(Ready {
-                    skb,
-                    entropy: transmit.entropy,
-                    ect: transmit.ect,
-                    fragment,
-                }),
-                // To the protocol this is a lost packet like any other.
-                Err(_) => conn.ns.counters.event(Event::TxNoMemory),
+            if self.build(&transmit, out).is_err() {
+                // To the protocol these are lost packets like any others.
+                conn.ns.counters.event(Event::TxNoMemory);
             }
         }
         true
@@ -120,40 +123,59 @@ impl Inner {
         }
         self.route = Route::lookup(&conn.ns, &self.flow).ok();
         if let Some(route) = &self.route {
-            self.proto.on_path_mtu(Inner::usable_payload(route));
+            let len = Inner::usable_payload(route).unwrap_or(MIN_MAX_PAYLOAD);
+            self.proto.on_path_mtu(len);
         }
     }
 
-    fn build(&mut self, transmit: &Transmit) -> Result<(Skb, bool)> {
-        let (mut skb, fragment) = match &transmit.what {
+    fn build(&mut self, transmit: &Transmit, out: &mut Outbox) -> Result {
+        match &transmit.what {
             What::Control { len, bytes } => {
                 let bytes = bytes.get(..usize::from(*len)).ok_or(EINVAL)?;
                 let mut skb = Skb::alloc(bytes.len(), GFP_ATOMIC)?;
                 skb.push_linear(bytes)?;
-                (skb, false)
+                self.ready(transmit, skb, false, out);
             }
             What::Data { first, count, retx } => {
                 self.count_path(transmit.entropy, *first, *count);
                 if *retx {
-                    self.build_again(*first)?
-                } else {
-                    self.build_run(*first, *count)?
+                    let skb = self.build_again(*first)?;
+                    self.ready(transmit, skb, self.is_too_long(*first), out);
+                    return Ok(());
+                }
+                let (mut first, mut left) = (*first, *count);
+                while left > 0 {
+                    let (skb, taken) = self.build_run(first, left)?;
+                    self.ready(transmit, skb, self.is_too_long(first), out);
+                    first = first.add(u32::from(taken));
+                    left = left.saturating_sub(taken);
                 }
             }
-        };
+        }
+        Ok(())
+    }
+
+    /// Charges an skb to the socket and puts it with the others.
+    fn ready(&self, transmit: &Transmit, mut skb: Skb, fragment: bool, out: &mut Outbox) {
         if let Some(sock) = &self.sock {
             skb.set_owner_w(sock);
         }
-        Ok((skb, fragment))
+        out.push(Ready {
+            skb,
+            entropy: transmit.entropy,
+            ect: transmit.ect,
+            fragment,
+        });
     }
 
     /// The first transmission of `count` packets: their headers are written in front of the payloads,
-    /// where nothing else has looked yet.
-    fn build_run(&mut self, first: Psn, count: u16) -> Result<(Skb, bool)> {
-        let mut skb = Skb::alloc(0, GFP_ATOMIC)?;
-        let mut segment = 0;
-        for i in 0..u32::from(count) {
-            let psn = first.add(i);
+    /// where nothing else has looked yet. Gives how many fit into one skb: all, unless they lie in many
+    /// small pages.
+    fn build_run(&mut self, first: Psn, count: u16) -> Result<(Skb, u16)> {
+        let mut skb = Skb::alloc(HEADROOM, GFP_ATOMIC)?;
+        let (mut segment, mut taken) = (0, 0);
+        while taken < count {
+            let psn = first.add(u32::from(taken));
             let header = self.proto.data_header(psn).ok_or(EINVAL)?;
             let mut bytes = [0; DATA_HEADER];
             header.emit(&mut bytes);
@@ -161,39 +183,47 @@ impl Inner {
                 Some(packet) => {
                     packet.page.write(packet.start as usize, &bytes)?;
                     let len = HEADROOM + usize::from(packet.len);
-                    skb.add_frag(&packet.page, packet.start as usize, len)?;
+                    match skb.add_frag(&packet.page, packet.start as usize, len) {
+                        Err(error) if error == ENOSPC && taken > 0 => break,
+                        result => result?,
+                    }
                     segment = segment.max(len);
                 }
-                // The end of the stream without data has no page.
+                // The end of the stream without data has no page, and comes alone.
                 None => skb.push_linear(&bytes)?,
             }
+            taken += 1;
         }
-        if count > 1 {
-            skb.set_gso(u16::try_from(segment)?, count);
+        if taken > 1 {
+            skb.set_gso(u16::try_from(segment)?, taken);
         }
-        Ok((skb, false))
+        Ok((skb, taken))
+    }
+
+    /// Whether a packet was made for a path that took more than this one.
+    fn is_too_long(&self, psn: Psn) -> bool {
+        let limit = self.route.as_ref().map(Route::max_payload);
+        match (self.tx.get(psn), limit) {
+            (Some(packet), Some(limit)) => packet.len > limit,
+            _ => false,
+        }
     }
 
     /// A retransmission: the first copy may still be read by a device, so the header is a new one.
-    fn build_again(&mut self, psn: Psn) -> Result<(Skb, bool)> {
+    fn build_again(&mut self, psn: Psn) -> Result<Skb> {
         let header = self.proto.data_header(psn).ok_or(EINVAL)?;
         let mut bytes = [0; DATA_HEADER];
         header.emit(&mut bytes);
         let mut skb = Skb::alloc(bytes.len(), GFP_ATOMIC)?;
         skb.push_linear(&bytes)?;
-        let mut fragment = false;
         if let Some(packet) = self.tx.get(psn) {
             skb.add_frag(
                 &packet.page,
                 packet.start as usize + HEADROOM,
                 usize::from(packet.len),
             )?;
-            fragment = self
-                .route
-                .as_ref()
-                .is_some_and(|route| packet.len > route.max_payload());
         }
-        Ok((skb, fragment))
+        Ok(skb)
     }
 
     /// Adds to the bytes sent on a path, for `STRACK_PATH_BYTES`.

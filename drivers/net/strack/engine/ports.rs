@@ -16,6 +16,7 @@ use crate::{
     },
 };
 use kernel::{
+    alloc::KVVec,
     prelude::*,
     sync::Arc, //
 };
@@ -70,7 +71,8 @@ struct Bound {
 
 /// The bound ports of a namespace.
 pub(crate) struct Ports {
-    chains: [KVec<Bound>; CHAINS],
+    /// [`CHAINS`] of them.
+    chains: KVVec<KVec<Bound>>,
 }
 
 fn owner_of(sock: &Sock) -> usize {
@@ -79,10 +81,12 @@ fn owner_of(sock: &Sock) -> usize {
 
 impl Ports {
     /// Nothing bound.
-    pub(crate) fn new() -> Self {
-        Ports {
-            chains: [const { KVec::new() }; CHAINS],
+    pub(crate) fn new() -> Result<Self> {
+        let mut chains = KVVec::with_capacity(CHAINS, GFP_KERNEL)?;
+        for _ in 0..CHAINS {
+            chains.push(KVec::new(), GFP_KERNEL)?;
         }
+        Ok(Ports { chains })
     }
 
     fn chain(&self, port: u16) -> &KVec<Bound> {
@@ -160,6 +164,16 @@ impl Ports {
             }
         }
         Ok(())
+    }
+
+    /// The socket listens no longer, and keeps its port. The listener is handed out so that it is not
+    /// dropped under the lock.
+    pub(crate) fn unlisten(&mut self, sock: &Sock, port: u16) -> Option<Arc<Listener>> {
+        self.chain_mut(port)
+            .iter_mut()
+            .find(|bound| bound.port == port && bound.owner == owner_of(sock))?
+            .listener
+            .take()
     }
 
     /// Gives the socket's port back. The listener, if there was one, is handed out so that it is not

@@ -17,6 +17,7 @@ use crate::{
         conn::Inner, //
     },
     proto::{
+        wire::MIN_MAX_PAYLOAD,
         Ns,
         MSEC, //
     },
@@ -25,6 +26,7 @@ use crate::{
         sock::Sock, //
     },
 };
+use kernel::prelude::*;
 
 /// How long `MSG_MORE` holds a partial packet back at most, as for TCP.
 const MORE_TIMEOUT: Ns = 200 * MSEC;
@@ -59,8 +61,13 @@ impl Inner {
     }
 
     /// Largest payload of a data packet on `route`, bytes: what the path takes, and a page run holds.
-    pub(crate) fn usable_payload(route: &Route) -> u16 {
-        route.max_payload().min(MAX_PAYLOAD)
+    ///
+    /// `ENETUNREACH` for a path too narrow to be of use.
+    pub(crate) fn usable_payload(route: &Route) -> Result<u16> {
+        match route.max_payload().min(MAX_PAYLOAD) {
+            len if len < MIN_MAX_PAYLOAD => Err(ENETUNREACH),
+            len => Ok(len),
+        }
     }
 
     /// Room in the send buffer, bytes; negative when over full.
@@ -84,14 +91,16 @@ impl Inner {
         self.window.saturating_sub(used).saturating_sub(1)
     }
 
-    /// Queues a packet; the caller has looked for [`Inner::tx_slots`].
-    pub(crate) fn queue(&mut self, packet: TxPacket) {
+    /// Queues a packet; the caller has looked for [`Inner::tx_slots`]. False when our stream has
+    /// ended.
+    pub(crate) fn queue(&mut self, packet: TxPacket) -> bool {
         let Ok(psn) = self.proto.queue(packet.len) else {
-            return;
+            return false;
         };
         self.tx_bytes = self.tx_bytes.saturating_add(usize::from(packet.len));
         self.tx_mem = self.tx_mem.saturating_add(packet.memory());
         self.tx.put(psn, packet);
+        true
     }
 
     /// Holds the last packet back, or no longer.
@@ -140,14 +149,19 @@ impl Inner {
         Some(tail)
     }
 
-    /// `add` bytes have been added to the packet of [`Inner::take_tail`].
-    pub(crate) fn give_tail(&mut self, add: usize) {
+    /// `add` bytes have been added to the packet of [`Inner::take_tail`]. False when the connection
+    /// has ended meanwhile, and the bytes with it.
+    pub(crate) fn give_tail(&mut self, add: usize) -> bool {
         let psn = self.proto.next_queue_psn().sub(1);
-        if let (Some(packet), Ok(add)) = (self.tx.get_mut(psn), u16::try_from(add)) {
-            packet.len = packet.len.saturating_add(add);
-            self.tx_bytes = self.tx_bytes.saturating_add(usize::from(add));
-            self.proto.extend_tail(add);
+        let (Some(packet), Ok(more)) = (self.tx.get_mut(psn), u16::try_from(add)) else {
+            return false;
+        };
+        if !self.proto.extend_tail(more) {
+            return false;
         }
+        packet.len = packet.len.saturating_add(more);
+        self.tx_bytes = self.tx_bytes.saturating_add(add);
+        true
     }
 
     /// Our stream ends with what is queued.
@@ -158,7 +172,7 @@ impl Inner {
     }
 
     /// Lets go of acknowledged packets. Says whether there were any.
-    pub(super) fn release_acked(&mut self) -> bool {
+    pub(super) fn release_acked(&mut self, now: Ns) -> bool {
         let una = self.proto.una();
         let mut any = false;
         while self.tx_head.lt(una) {
@@ -170,6 +184,9 @@ impl Inner {
             self.acked_packets = self.acked_packets.saturating_add(1);
             self.tx_head = self.tx_head.next();
             any = true;
+        }
+        if any {
+            self.progress_at = now;
         }
         any
     }

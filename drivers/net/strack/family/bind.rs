@@ -43,7 +43,9 @@ pub(crate) fn bind(sock: &Sock, given: Given) -> Result {
     if addr.port != 0 && ns.net.port_privileged(addr.port) {
         return Err(EACCES);
     }
-    take_port(&ns, &mut lock, addr)
+    take_port(&ns, &mut lock, addr)?;
+    sock::inner(&mut lock).bound_by_user = true;
+    Ok(())
 }
 
 /// Binds to any port at `addr` unless the socket is bound already.
@@ -52,6 +54,13 @@ pub(crate) fn autobind(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> R
         return Ok(());
     }
     take_port(ns, lock, SockAddr { port: 0, ..addr })
+}
+
+/// Gives the port back if the program did not choose it with bind().
+pub(crate) fn unbind_auto(ns: &NetNs, lock: &mut SockLock<'_>) {
+    if !sock::inner(lock).bound_by_user {
+        unbind(ns, lock);
+    }
 }
 
 /// Gives the port back, and the address with it.
@@ -63,12 +72,23 @@ pub(crate) fn unbind(ns: &NetNs, lock: &mut SockLock<'_>) {
     drop(listener);
 }
 
-/// getsockname() and, with `peer`, getpeername().
-pub(crate) fn getname(sock: &Sock, peer: bool) -> Result<SockAddr> {
+/// Which name of a socket is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// getsockname().
+    Own,
+    /// getpeername(): only of a connected socket.
+    Peer,
+    /// accept(): even if the connection has ended meanwhile.
+    Accepted,
+}
+
+/// getsockname(), getpeername(), and the address that accept() gives.
+pub(crate) fn getname(sock: &Sock, which: Which) -> Result<SockAddr> {
     let mut lock = sock.lock();
     let socket = sock::inner(&mut lock);
-    if peer {
-        return peer_of(socket);
+    if which != Which::Own {
+        return peer_of(socket, which == Which::Peer);
     }
     let mut name = socket.bound.unwrap_or(SockAddr::ANY);
     if let Some(conn) = socket.conn() {
@@ -78,17 +98,18 @@ pub(crate) fn getname(sock: &Sock, peer: bool) -> Result<SockAddr> {
     Ok(name)
 }
 
-fn peer_of(socket: &Socket) -> Result<SockAddr> {
+fn peer_of(socket: &Socket, need_connected: bool) -> Result<SockAddr> {
     use crate::proto::connection::State;
     let conn = socket.conn().ok_or(ENOTCONN)?;
-    match socket.state() {
-        State::Connecting | State::Closed => Err(ENOTCONN),
-        _ => Ok(SockAddr {
-            addr: conn.peer.addr,
-            port: conn.peer.port,
-            scope: conn.peer.scope,
-        }),
+    let connected = !matches!(socket.state(), State::Connecting | State::Closed);
+    if need_connected && !connected {
+        return Err(ENOTCONN);
     }
+    Ok(SockAddr {
+        addr: conn.peer.addr,
+        port: conn.peer.port,
+        scope: conn.peer.scope,
+    })
 }
 
 fn check_addr(ns: &NetNs, sock: &Sock, addr: &SockAddr) -> Result {

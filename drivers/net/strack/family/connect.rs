@@ -69,7 +69,10 @@ pub(crate) fn connect(sock: &Sock, given: Given, nonblock: bool) -> Result {
         Phase::Active { told: true, .. } => return Err(EISCONN),
         Phase::Active { .. } => (),
         Phase::Idle => {
-            start(&ns, &mut lock, dest)?;
+            if let Err(error) = start(&ns, &mut lock, dest) {
+                bind::unbind_auto(&ns, &mut lock);
+                return Err(error);
+            }
             first = true;
         }
     }
@@ -100,6 +103,13 @@ pub(crate) fn connect(sock: &Sock, given: Given, nonblock: bool) -> Result {
 
 /// The outcome of a connection attempt is known: tell it, once.
 fn finish(ns: &NetNs, lock: &mut SockLock<'_>, conn: &Arc<Conn>) -> Result {
+    if !sock::inner(lock)
+        .conn()
+        .is_some_and(|now| Arc::ptr_eq(now, conn))
+    {
+        // Another thread has undone it while this one waited.
+        return Err(EPIPE);
+    }
     let failed = conn.peek(|inner| inner.proto.failure().is_some());
     if !failed {
         if let Phase::Active { told, .. } = &mut sock::inner(lock).phase {
@@ -114,6 +124,7 @@ fn finish(ns: &NetNs, lock: &mut SockLock<'_>, conn: &Arc<Conn>) -> Result {
 }
 
 /// Starts a connection attempt.
+#[inline(never)]
 fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     let mut dest = dest;
     let bound = sock::inner(lock).bound.unwrap_or(SockAddr::ANY);
@@ -145,7 +156,7 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     let local_port = socket.bound.map_or(0, |bound| bound.port);
     let mut config = ns.config();
     socket.options.apply(&mut config);
-    config.mss = Inner::usable_payload(&route);
+    config.mss = Inner::usable_payload(&route)?;
     config.rcv_window = Inner::receive_window(lock);
     if lock.keeps_alive() {
         config.keepalive = Some(ns.keepalive());
@@ -196,7 +207,7 @@ fn reset(ns: &NetNs, lock: &mut SockLock<'_>) {
         conn.close(true);
     }
     sock::inner(lock).tx_page = None;
-    bind::unbind(ns, lock);
+    bind::unbind_auto(ns, lock);
     lock.set_state(bindings::TCP_CLOSE);
 }
 

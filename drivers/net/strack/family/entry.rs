@@ -7,7 +7,10 @@
 
 use crate::{
     family::{
-        bind,
+        bind::{
+            self,
+            Which, //
+        },
         connect,
         ioctl,
         listen,
@@ -157,7 +160,13 @@ unsafe extern "C" fn strack_getname(
 ) -> c_int {
     from_result(|| {
         // SAFETY: By the caller's promise.
-        let name = bind::getname(unsafe { sock_of(sock) }?, peer != 0)?;
+        let sk = unsafe { sock_of(sock) }?;
+        let which = match peer {
+            0 => Which::Own,
+            1 => Which::Peer,
+            _ => Which::Accepted,
+        };
+        let name = bind::getname(sk, which)?;
         // SAFETY: By the caller's promise.
         Ok(unsafe { sockaddr::write(addr.cast(), &name) })
     })

@@ -41,8 +41,9 @@ pub(crate) fn listen(sock: &Sock, backlog: i32) -> Result {
     }
     ns.open_carrier()?;
     bind::autobind(&ns, &mut lock, SockAddr::ANY)?;
-    let bound = sock::inner(&mut lock).bound.ok_or(EINVAL)?;
-    let listener = Listener::new(&lock, backlog)?;
+    let socket = sock::inner(&mut lock);
+    let (bound, options) = (socket.bound.ok_or(EINVAL)?, socket.options);
+    let listener = Listener::new(&lock, options, backlog)?;
     let scope = sock::inner(&mut lock).scope(&bound);
     ns.ports
         .lock()
@@ -81,10 +82,14 @@ pub(crate) fn accept(sock: &Sock, newsock: NonNull<bindings::socket>, nonblock: 
     Ok(())
 }
 
-/// Stops listening: the port is free again, who waits for accept() is reset.
+/// Stops listening: who waits for accept() is reset. The port stays if it was chosen by bind().
 pub(crate) fn stop(ns: &NetNs, lock: &mut SockLock<'_>) {
     let phase = core::mem::replace(&mut sock::inner(lock).phase, Phase::Idle);
-    bind::unbind(ns, lock);
+    if let Some(bound) = sock::inner(lock).bound {
+        let listener = ns.ports.lock().unlisten(lock, bound.port);
+        drop(listener);
+    }
+    bind::unbind_auto(ns, lock);
     if let Phase::Listening(listener) = phase {
         listener.close();
     }

@@ -52,10 +52,13 @@ pub(crate) fn shutdown(sock: &Sock, how: i32) -> Result {
         }
         _ => (),
     }
-    lock.add_shutdown(how);
-    if how & SEND_SHUTDOWN != 0 {
-        conn.work(|inner, _| inner.shut_send());
-    }
+    conn.work(|inner, _| {
+        // Also done by what comes in, so it is the connection's lock that guards it.
+        lock.add_shutdown(how);
+        if how & SEND_SHUTDOWN != 0 {
+            inner.shut_send();
+        }
+    });
     lock.wake_state();
     Ok(())
 }
@@ -76,7 +79,7 @@ pub(crate) fn release(sock: &Sock) {
         let unread = conn.peek(|inner| inner.rx_bytes > 0);
         let hard = unread || (lock.lingers() && lock.linger_time() == 0);
         conn.close(hard);
-        if !hard && lock.lingers() {
+        if !hard && lock.lingers() && !Sock::exiting() {
             linger(&mut lock, || {
                 conn.peek(|inner| {
                     matches!(

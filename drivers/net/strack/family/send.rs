@@ -84,33 +84,52 @@ fn send_all(
     wait_connected(lock, timeo)?;
     let conn = super::socket::conn_of(lock).map_err(|_| EPIPE)?;
     let more = flags & bindings::MSG_MORE != 0;
+    let result = send_packets(lock, &conn, msg, len, more, timeo, sent);
+    // However it ended: what was taken is on its way, or waits for a reason.
+    let nodelay = sock::inner(lock).options.nodelay;
+    conn.work(|inner, now| {
+        inner.hold_tail(match (more && result.is_ok(), nodelay) {
+            (true, _) => Hold::More(now),
+            (false, false) => Hold::Nagle,
+            (false, true) => Hold::Not,
+        });
+    });
+    result
+}
+
+fn send_packets(
+    lock: &mut SockLock<'_>,
+    conn: &Arc<Conn>,
+    msg: &mut bindings::msghdr,
+    len: usize,
+    more: bool,
+    timeo: &mut c_long,
+    sent: &mut usize,
+) -> Result {
     while *sent < len {
-        check(lock)?;
+        check(lock, *sent > 0)?;
         let left = len - *sent;
-        let taken = match fill_tail(lock, &conn, msg, left)? {
-            0 => queue_packets(lock, &conn, msg, left, more)?,
+        let taken = match fill_tail(lock, conn, msg, left)? {
+            0 => queue_packets(lock, conn, msg, left, more)?,
             taken => taken,
         };
         *sent += taken;
         if taken == 0 {
             // What is there must go out before there can be room again.
             conn.work(|inner, _| inner.hold_tail(Hold::Not));
-            wait_room(lock, &conn, timeo)?;
+            wait_room(lock, conn, timeo)?;
         }
     }
-    let nodelay = sock::inner(lock).options.nodelay;
-    conn.work(|inner, now| {
-        inner.hold_tail(match (more, nodelay) {
-            (true, _) => Hold::More(now),
-            (false, false) => Hold::Nagle,
-            (false, true) => Hold::Not,
-        });
-    });
     Ok(())
 }
 
 /// Why nothing can be sent, if that is so.
-fn check(lock: &mut SockLock<'_>) -> Result {
+///
+/// A call that can report `progress` leaves the error to the next one.
+fn check(lock: &mut SockLock<'_>, progress: bool) -> Result {
+    if progress && lock.err() != 0 {
+        return Err(EPIPE);
+    }
     lock.take_error()?;
     if lock.shutdown() & SEND_SHUTDOWN != 0 {
         return Err(EPIPE);
@@ -157,8 +176,11 @@ fn fill_tail(
     let copied = tail
         .page
         .copy_from_iter(tail.start, take, &mut msg.msg_iter);
-    conn.peek(|inner| inner.give_tail(if copied.is_ok() { take } else { 0 }));
-    copied.map(|()| take)
+    copied?;
+    if !conn.peek(|inner| inner.give_tail(take)) {
+        return Err(EPIPE);
+    }
+    Ok(take)
 }
 
 /// Makes packets of the next bytes and queues them. Gives the bytes taken, zero when there is no room.
@@ -196,15 +218,21 @@ fn queue_packets(
         _ => (),
     }
     if taken > 0 {
-        conn.work(|inner, _| {
+        let queued = conn.work(|inner, _| {
             for packet in packets.into_iter().flatten() {
-                inner.queue(packet);
+                if !inner.queue(packet) {
+                    return false;
+                }
             }
             // More of the same write may follow and fill the last one up.
             if taken < left || more {
                 inner.hold_tail(Hold::Writing);
             }
+            true
         });
+        if !queued {
+            return Err(EPIPE);
+        }
     }
     Ok(taken)
 }
@@ -233,7 +261,7 @@ fn copy_packet(
             _ => MAX_ORDER,
         };
         socket.tx_page = Some(TxPage {
-            page: PageBuf::alloc(order, GFP_KERNEL)?,
+            page: PageBuf::alloc(order, GFP_KERNEL_ACCOUNT)?,
             used: 0,
         });
     }

@@ -88,6 +88,8 @@ pub(crate) struct Socket {
     pub(crate) phase: Phase,
     /// What it is bound to.
     pub(crate) bound: Option<SockAddr>,
+    /// It was bound by bind(), and so stays when a connection attempt fails.
+    pub(crate) bound_by_user: bool,
     /// `IPV6_V6ONLY`.
     pub(crate) v6only: bool,
     /// Its options.
@@ -101,6 +103,7 @@ impl Socket {
         Socket {
             phase: Phase::Idle,
             bound: None,
+            bound_by_user: false,
             v6only: false,
             options: Options {
                 paths: None,
@@ -143,8 +146,7 @@ pub(crate) fn init(sock: &Sock) -> Result {
 
 /// Gives the socket of an incoming connection what it has from its listener, and `config` what
 /// follows from that.
-pub(crate) fn inherit(listener: &Sock, child: &Sock, config: &mut Config) -> Result {
-    let options = sock::inner(&mut listener.lock()).options;
+pub(crate) fn inherit(options: Options, child: &Sock, config: &mut Config) -> Result {
     let mut socket = Socket::new();
     socket.options = options;
     options.apply(config);
@@ -154,7 +156,7 @@ pub(crate) fn inherit(listener: &Sock, child: &Sock, config: &mut Config) -> Res
 
 /// Ties an incoming connection to its socket, which nobody else knows yet.
 pub(crate) fn attach(sock: &Sock, conn: &Arc<Conn>) {
-    let mut lock = sock.lock_nested();
+    let mut lock = sock.lock();
     let socket = sock::inner(&mut lock);
     socket.bound = Some(SockAddr {
         addr: conn.local.addr,

@@ -145,7 +145,12 @@ pub(crate) fn get_ipv6(sock: &Sock, name: u32, out: &mut OptOut<'_>) -> Result {
 /// Changes something under the socket lock.
 fn change(sock: &Sock, f: impl FnOnce(&mut Socket) -> Result) -> Result {
     let mut lock = sock.lock();
-    f(sock::inner(&mut lock))
+    let socket = sock::inner(&mut lock);
+    f(socket)?;
+    if let Phase::Listening(listener) = &socket.phase {
+        listener.set_options(socket.options);
+    }
+    Ok(())
 }
 
 fn with_conn(socket: &Socket, f: impl FnOnce(&mut Inner, Ns)) {

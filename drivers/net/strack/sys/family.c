@@ -26,6 +26,13 @@ static struct proto strack_proto = {
 	.keepalive	= strack_keepalive,
 };
 
+/* More than the window lets in would never become readable. */
+static int strack_set_rcvlowat(struct sock *sk, int val)
+{
+	WRITE_ONCE(sk->sk_rcvlowat, clamp(val, 1, max(READ_ONCE(sk->sk_rcvbuf) / 4, 1)));
+	return 0;
+}
+
 static const struct proto_ops strack_stream_ops = {
 	.owner		= THIS_MODULE,
 	.release	= strack_release,
@@ -45,6 +52,7 @@ static const struct proto_ops strack_stream_ops = {
 	.recvmsg	= strack_recvmsg,
 	.mmap		= sock_no_mmap,
 	.set_rcvbuf	= strack_set_rcvbuf,
+	.set_rcvlowat	= strack_set_rcvlowat,
 };
 
 static void strack_write_space(struct sock *sk)
@@ -176,6 +184,8 @@ int strack_c_family_register(void)
 {
 	int err;
 
+	if (family <= 0 || family >= AF_MAX)
+		return -EINVAL;
 	strack_family.family = family;
 
 	err = proto_register(&strack_proto, 1);
@@ -200,9 +210,9 @@ void strack_c_family_unregister(void)
 {
 	sock_unregister(family);
 	unregister_pernet_subsys(&strack_net_ops);
-	proto_unregister(&strack_proto);
-	/* the last references to connections are dropped after a grace period */
+	/* connections that closed just before are given up in callbacks of this module */
 	rcu_barrier();
+	proto_unregister(&strack_proto);
 }
 
 int strack_c_family_number(void)

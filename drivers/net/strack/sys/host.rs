@@ -27,13 +27,13 @@ impl From<AllocError> for Error {
 
 /// A slice on the heap whose length never changes.
 ///
-/// Allocated with `GFP_KERNEL`, large ones from vmalloc space: create it in process context only.
+/// Allocated with `GFP_KERNEL_ACCOUNT`, large ones from vmalloc space: create it in process context only.
 pub(crate) struct Buffer<T>(KVVec<T>);
 
 impl<T: Copy> Buffer<T> {
     /// Allocates `len` elements, each a copy of `fill`.
     pub(crate) fn new(len: usize, fill: T) -> Result<Buffer<T>, AllocError> {
-        KVVec::from_elem(fill, len, GFP_KERNEL)
+        KVVec::from_elem(fill, len, GFP_KERNEL_ACCOUNT)
             .map(Buffer)
             .map_err(|_| AllocError)
     }

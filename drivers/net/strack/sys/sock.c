@@ -7,6 +7,7 @@
 #include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
+#include <linux/security.h>
 #include <net/addrconf.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
@@ -28,6 +29,7 @@ void strack_c_sk_inherit(struct sock *child, const struct sock *parent)
 	child->sk_mark = READ_ONCE(parent->sk_mark);
 	child->sk_bound_dev_if = READ_ONCE(parent->sk_bound_dev_if);
 	child->sk_reuse = parent->sk_reuse;
+	security_sk_clone(parent, child);
 	sock_valbool_flag(child, SOCK_LINGER, sock_flag(parent, SOCK_LINGER));
 	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(parent, SOCK_KEEPOPEN));
 }
@@ -40,12 +42,6 @@ void strack_c_sk_orphan(struct sock *sk)
 void strack_c_sk_lock(struct sock *sk)
 {
 	lock_sock(sk);
-}
-
-/* A socket that accept() has not handed out, beside its listener. */
-void strack_c_sk_lock_nested(struct sock *sk)
-{
-	lock_sock_nested(sk, SINGLE_DEPTH_NESTING);
 }
 
 void strack_c_sk_release(struct sock *sk)
@@ -91,8 +87,10 @@ int strack_c_sk_check_control(struct sock *sk, struct msghdr *msg)
 /* A writer found no room: the next acknowledgement that makes some wakes it. */
 void strack_c_sk_nospace_set(struct sock *sk)
 {
-	if (sk->sk_socket)
+	if (sk->sk_socket) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	}
 }
 
 void strack_c_sk_wake_read(struct sock *sk)
@@ -102,12 +100,15 @@ void strack_c_sk_wake_read(struct sock *sk)
 
 void strack_c_sk_wake_write(struct sock *sk)
 {
-	struct socket *sock = READ_ONCE(sk->sk_socket);
+	struct socket *sock;
 
 	/* pairs with the barrier in poll: flag first, then a look at the room */
 	smp_mb();
+	rcu_read_lock(); /* a socket is freed a grace period after it lets go of its sock */
+	sock = READ_ONCE(sk->sk_socket);
 	if (sock && test_and_clear_bit(SOCK_NOSPACE, &sock->flags))
 		sk->sk_write_space(sk);
+	rcu_read_unlock();
 }
 
 void strack_c_sk_wake_state(struct sock *sk)
@@ -115,10 +116,16 @@ void strack_c_sk_wake_state(struct sock *sk)
 	sk->sk_state_change(sk);
 }
 
-void strack_c_sk_fail(struct sock *sk, int err)
+void strack_c_sk_set_err(struct sock *sk, int err)
 {
 	WRITE_ONCE(sk->sk_err, err);
-	sk_error_report(sk);
+	/* pairs with the barriers of whoever looks at the state first, as in tcp_poll() */
+	smp_wmb();
+}
+
+bool strack_c_exiting(void)
+{
+	return current->flags & PF_EXITING;
 }
 
 int strack_c_sk_take_error(struct sock *sk)

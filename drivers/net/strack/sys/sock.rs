@@ -97,7 +97,8 @@ impl Sock {
         // SAFETY: By the type invariant; the namespace lives as long as the socket.
         let sk = unsafe {
             let net = (*bindings::strack_c_sk_net(parent.as_ptr())).net;
-            bindings::strack_c_sk_alloc(net, 0)
+            // A socket of the kernel's own does not keep its namespace, nor do its children.
+            bindings::strack_c_sk_alloc(net, i32::from((*parent.as_ptr()).sk_kern_sock()))
         };
         let sk = NonNull::new(sk).ok_or(ENOBUFS)?;
         // SAFETY: Just made, both are valid.
@@ -262,10 +263,22 @@ impl Sock {
         unsafe { bindings::strack_c_sk_wake_state(self.as_ptr()) }
     }
 
-    /// Leaves an error for the next system call and wakes everybody.
-    pub(crate) fn fail(&self, err: Error) {
+    /// Leaves an error for the next system call. Whoever sees what is changed after this sees it.
+    pub(crate) fn set_err(&self, err: Error) {
         // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_sk_fail(self.as_ptr(), -err.to_errno()) }
+        unsafe { bindings::strack_c_sk_set_err(self.as_ptr(), -err.to_errno()) }
+    }
+
+    /// Wakes everybody because of an error that was set.
+    pub(crate) fn report_err(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::sk_error_report(self.as_ptr()) }
+    }
+
+    /// Whether the calling process is on its way out, and must not wait.
+    pub(crate) fn exiting() -> bool {
+        // SAFETY: Process context.
+        unsafe { bindings::strack_c_exiting() }
     }
 
     /// Sends SIGPIPE to the calling process.
@@ -278,13 +291,6 @@ impl Sock {
     pub(crate) fn lock(&self) -> SockLock<'_> {
         // SAFETY: By the type invariant.
         unsafe { bindings::strack_c_sk_lock(self.as_ptr()) };
-        SockLock { sock: self }
-    }
-
-    /// Takes the lock of a socket that comes after its listener in lock order.
-    pub(crate) fn lock_nested(&self) -> SockLock<'_> {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_sk_lock_nested(self.as_ptr()) };
         SockLock { sock: self }
     }
 }

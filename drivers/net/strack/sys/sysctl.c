@@ -35,7 +35,7 @@ static int strack_proc_name(const struct ctl_table *table, int write, void *buff
 	return -EINVAL;
 }
 
-static const int one = 1, max_paths = 256, max_burst = 44, max_us = 60 * 1000 * 1000, max_retries = 255;
+static const int one = 1, max_paths = 256, max_burst = 44, max_us = 60 * 1000 * 1000, max_probes = 255, max_tries = 254;
 static const int max_mbps = 1600 * 1000, min_buf = SOCK_MIN_RCVBUF, max_int = INT_MAX, max_ms = 600 * 1000;
 
 #define STRACK_INT(_name, _min, _max) {					\
@@ -69,7 +69,7 @@ static const struct ctl_table strack_table[] = {
 	STRACK_INT(burst_max, &one, &max_burst),
 	STRACK_INT(rto_min_us, &one, &max_us),
 	STRACK_INT(rto_max_us, &one, &max_us),
-	STRACK_INT(retries, &one, &max_retries),
+	STRACK_INT(retries, &one, &max_tries),
 	STRACK_INT(link_mbps, &one, &max_mbps),
 	STRACK_INT(base_rtt_us, &one, &max_us),
 	STRACK_INT(target_delay_us, &one, &max_us),
@@ -77,7 +77,7 @@ static const struct ctl_table strack_table[] = {
 	STRACK_INT(time_wait_ms, SYSCTL_ZERO, &max_ms),
 	STRACK_INT(keepalive_time, &one, &max_ms),
 	STRACK_INT(keepalive_intvl, &one, &max_ms),
-	STRACK_INT(keepalive_probes, &one, &max_retries),
+	STRACK_INT(keepalive_probes, &one, &max_probes),
 	{
 		.procname	= "port",
 		.data		= (void *)offsetof(struct strack_sysctl, port),

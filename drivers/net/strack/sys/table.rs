@@ -142,5 +142,8 @@ impl Drop for Table {
 #[no_mangle]
 unsafe extern "C" fn strack_node_release(owner: *mut c_void) {
     // SAFETY: The reference that `insert` made.
-    drop(unsafe { Arc::from_raw(owner.cast::<Conn>().cast_const()) });
+    let conn = unsafe { Arc::from_raw(owner.cast::<Conn>().cast_const()) };
+    // The timer counts on this reference. It is not set any more: the connection was marked as
+    // removed, under its lock, before it was taken out of the table.
+    conn.quiesce();
 }

@@ -2,17 +2,21 @@
 
 //! A one-shot high resolution timer inside a reference-counted object.
 //!
-//! The timer runs in softirq context (`HRTIMER_MODE_ABS_SOFT`) and is set, moved and stopped under
-//! the lock of the object it belongs to, from any context. A queued timer owns one reference to its
-//! object, which travels into the callback when it fires. There is no waiting for a running callback
-//! anywhere: the callback takes the object's lock itself, and finds out there what is left to do.
-//! That is what the `HrTimer` of the kernel crate cannot do: its handles stop the timer by waiting.
+//! The timer runs in softirq context (`HRTIMER_MODE_ABS_SOFT`) and is set and moved under the lock of
+//! the object it belongs to, from any context. A queued timer keeps nothing alive: whoever holds the
+//! object's last reference for it (the connection table) calls [`Timer::shut`] before giving that up,
+//! and after the last [`Timer::set`]. The `HrTimer` of the kernel crate has a handle for each start
+//! instead, whose destructor waits for the callback, which takes the very lock it would be dropped
+//! under.
 
 use super::bindings;
 use core::cell::UnsafeCell;
 use kernel::{
     prelude::*,
-    sync::Arc,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
     types::Opaque, //
 };
 
@@ -33,8 +37,8 @@ pub(crate) trait Expire: Sized {
 ///
 /// # Invariants
 ///
-/// While the timer is queued, and while its callback runs, `owner` is a pointer from
-/// [`Arc::into_raw`] that stands for one reference.
+/// While the timer is queued or its callback runs, `owner` points to the object that the timer is in,
+/// which is alive and owned by an [`Arc`].
 #[pin_data]
 #[repr(C)]
 pub(crate) struct Timer<T> {
@@ -44,7 +48,7 @@ pub(crate) struct Timer<T> {
 }
 
 // SAFETY: The kernel's timers may be used on any CPU; `owner` is written only by `set`, whose callers
-// are serialised, and only while the timer is not queued.
+// are serialised, and always with the same value.
 unsafe impl<T: Send + Sync> Send for Timer<T> {}
 // SAFETY: As above.
 unsafe impl<T: Send + Sync> Sync for Timer<T> {}
@@ -63,33 +67,31 @@ impl<T: Expire + Send + Sync> Timer<T> {
 
     /// Lets the timer fire at `at`, whether it was queued or not.
     ///
-    /// `owner` is the object that the timer is in. Calls of this and of [`Timer::stop`] for one timer
-    /// exclude each other (by the object's lock).
-    pub(crate) fn set(&self, owner: &Arc<T>, at: u64) {
-        // SAFETY: `raw` is set up. Only a positive result means that the timer was queued and its
-        // reference is still here; with a callback on its way that callback has it.
-        if unsafe { bindings::strack_c_timer_cancel_try(self.raw.get()) } <= 0 {
-            // INVARIANT: The timer is about to be queued, with a reference of its own.
-            // SAFETY: Callers are serialised; a running callback may read at the same time, but
-            // this writes what is there already, since an object has one address.
-            unsafe {
-                self.owner
-                    .get()
-                    .write_volatile(Arc::into_raw(owner.clone()))
-            };
-        }
-        // SAFETY: `raw` is set up and not queued.
+    /// # Safety
+    ///
+    /// `owner` is the object that this timer is in. Calls for one timer exclude each other (by the
+    /// object's lock), and each comes before a call of [`Timer::shut`] that is made while somebody
+    /// still has a reference to the object.
+    pub(crate) unsafe fn set(&self, owner: &Arc<T>, at: u64) {
+        // INVARIANT: By the safety requirements the object outlives the queued timer.
+        // SAFETY: Callers are serialised; a running callback may read at the same time, but this
+        // writes what is there already, since an object has one address.
+        unsafe { self.owner.get().write_volatile(Arc::as_ptr(owner)) };
+        // SAFETY: `raw` is set up.
         unsafe { bindings::strack_c_timer_start(self.raw.get(), at) };
     }
 
-    /// Takes the timer off the queue. A callback that runs already is not waited for.
+    /// Takes the timer off the queue, if that is possible without waiting for its callback.
     pub(crate) fn stop(&self) {
         // SAFETY: `raw` is set up.
-        if unsafe { bindings::strack_c_timer_cancel_try(self.raw.get()) } > 0 {
-            // SAFETY: By the invariant: it was queued, so `owner` stands for a reference, which is
-            // ours now.
-            drop(unsafe { Arc::from_raw(self.owner.get().read_volatile()) });
-        }
+        unsafe { bindings::strack_c_timer_cancel_try(self.raw.get()) };
+    }
+
+    /// Takes the timer off the queue and waits until its callback has returned. Any context but the
+    /// callback and hard interrupts, without the object's lock.
+    pub(crate) fn shut(&self) {
+        // SAFETY: `raw` is set up.
+        unsafe { bindings::hrtimer_cancel(self.raw.get()) };
     }
 
     /// Called by the kernel when the timer fires.
@@ -98,9 +100,11 @@ impl<T: Expire + Send + Sync> Timer<T> {
     ///
     /// `raw` is the `raw` of a [`Timer<T>`] that has just been taken off the queue.
     unsafe extern "C" fn callback(raw: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
-        // SAFETY: `raw` is at the start of a `Timer<T>` by `repr(C)` and the caller's promise, and
-        // by the invariant it has a reference to hand over.
-        let owner = unsafe { Arc::from_raw((*raw.cast::<Self>()).owner.get().read_volatile()) };
+        // SAFETY: `raw` is at the start of a `Timer<T>` by `repr(C)` and the caller's promise; by the
+        // invariant its object is alive and in an `Arc`.
+        let owner =
+            unsafe { ArcBorrow::from_raw((*raw.cast::<Self>()).owner.get().read_volatile()) };
+        let owner: Arc<T> = owner.into();
         owner.expired();
         bindings::hrtimer_restart::HRTIMER_NORESTART
     }

@@ -207,12 +207,13 @@ struct sk_buff *strack_c_udp_recv(struct sock *sk)
  */
 int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx)
 {
-	bool train = skb_is_gso(skb);
+	/* a guest may send UDP fragments as one, which are no datagrams */
+	bool train = skb_shinfo(skb)->gso_type & (SKB_GSO_UDP_L4 | SKB_GSO_FRAGLIST);
 
 	if (skb->pkt_type != PACKET_HOST)
 		return -EADDRNOTAVAIL;
 	/* a guest may have said how to take it apart: bound the work */
-	if (!skb->len || (train && skb_shinfo(skb)->gso_size < STRACK_MIN_SEGMENT))
+	if (!skb->len || (skb_is_gso(skb) && !train) || (train && skb_shinfo(skb)->gso_size < STRACK_MIN_SEGMENT))
 		return -EPROTO;
 	/* with a partial checksum the field holds part of one, 0 by chance */
 	if (!udp_hdr(skb)->check && skb->ip_summed != CHECKSUM_PARTIAL)

@@ -137,7 +137,8 @@ impl Endpoint {
                 let room = self.conn.tail_room();
                 if room > 0 {
                     let add = chunk.min(u64::from(room)) as u16;
-                    self.conn.extend_tail(add);
+                    self.conn.hold_tail(true);
+                    assert!(self.conn.extend_tail(add));
                     let last = self.conn.next_queue_psn().sub(1);
                     self.tx.get_mut(&last.raw()).expect("a tail").len += add;
                     self.written += u64::from(add);

@@ -287,18 +287,25 @@ impl Connection {
         len.map_or(0, |len| self.mss.saturating_sub(len))
     }
 
-    /// Lets the last packet queued grow, by at most [`Self::tail_room`].
-    pub fn extend_tail(&mut self, add: u16) {
-        if add <= self.tail_room() {
-            self.tx.grow_tail(add);
+    /// Lets the last packet queued grow. The caller has held it since it asked for
+    /// [`Self::tail_room`], and grows it by no more than that, even if the path has
+    /// become narrower meanwhile. False if it is not held, and has not grown.
+    #[must_use]
+    pub fn extend_tail(&mut self, add: u16) -> bool {
+        if !self.hold_tail {
+            return false;
         }
+        self.tx.grow_tail(add);
+        self.hold_tail = self.tail_room() > 0;
+        true
     }
 
-    /// Whether to wait until the last packet is full before sending it.
+    /// Whether to wait until the last packet is full before sending it. One that is
+    /// full already is not held.
     ///
     /// Queueing another packet, and the end of the stream, release it.
     pub fn hold_tail(&mut self, hold: bool) {
-        self.hold_tail = hold;
+        self.hold_tail = hold && self.tail_room() > 0;
     }
 
     // What the reader does.

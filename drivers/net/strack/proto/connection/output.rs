@@ -358,10 +358,10 @@ impl Connection {
         packets.min(u32::from(self.config.burst_max))
     }
 
-    /// Whether a packet waits to become full.
+    /// Whether a packet waits to become full. Somebody may be filling it at this
+    /// moment, so no other rule looks at it.
     fn is_held(&self, psn: Psn) -> bool {
-        let tail = self.hold_tail && psn.next() == self.tx.tail();
-        tail && self.tx.get(psn).is_some_and(|slot| slot.len < self.mss)
+        self.hold_tail && psn.next() == self.tx.tail()
     }
 
     /// Whether the congestion window has room for `len` bytes besides those in
