@@ -19,7 +19,7 @@ static int strack_proc_name(const struct ctl_table *table, int write, void *buff
 	const char * const *names = table->extra1;
 	int *value = table->data;
 	char name[16] = {};
-	struct ctl_table fake = { .data = name, .maxlen = sizeof(name) };
+	const struct ctl_table fake = { .data = name, .maxlen = sizeof(name) };
 	int i, err;
 
 	strscpy(name, names[READ_ONCE(*value)], sizeof(name));
