@@ -275,6 +275,22 @@ static inline int peer_send_ack(struct peer *p, const struct peer_conn *c)
 	return peer_send(p, 0, ack, WIRE_ACK_SIZE);
 }
 
+/* Takes the kernel's data and acknowledges it, until @bytes have come in all. */
+static inline bool peer_receive(struct peer *p, struct peer_conn *c, uint64_t bytes)
+{
+	uint8_t data[4096];
+
+	while (c->received < bytes) {
+		size_t n = peer_expect_for(p, c->cid, WIRE_DATA, data, sizeof(data), slow(2000));
+
+		if (!n)
+			return false;
+		peer_note_data(c, data, n);
+		peer_send_ack(p, c);
+	}
+	return true;
+}
+
 /*
  * Sends a PROBE and waits for its answer: all that was sent before has been
  * looked at then. The answer goes to @ack (may be NULL).

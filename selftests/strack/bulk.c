@@ -22,7 +22,10 @@
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+
+#include <linux/sockios.h>
 
 #include "../lib/info.h"
 #include "../lib/pattern.h"
@@ -170,6 +173,11 @@ static void finish(int fd, unsigned int number, uint64_t start)
 {
 	unsigned long long ms = (now_ns() - start) / NSEC_PER_MSEC;
 
+	int left = 1;
+
+	/* All is out and known to have arrived, so the numbers are final. */
+	while (!ioctl(fd, SIOCOUTQ, &left) && left)
+		sleep_ms(1);
 	if (opt.idle)
 		sleep_ms(opt.idle * 1000);
 	printf("%s %u ms=%llu ", current_end, number, ms);

@@ -26,7 +26,6 @@ fi
 # converse RULE...: h1 asks, h2 answers and ends, h1 ends. The rules come into
 # force once the data is through. Prints the milliseconds that the end took.
 converse() {
-	local start
 	PORT=$((PORT + 1))
 	rm -f "$TMP/go" "$TMP/h1" "$TMP/h2"
 	box clear
@@ -45,14 +44,18 @@ converse() {
 	for rule; do
 		box "$rule"
 	done
-	start=$(timestamp_ms)
 	: >"$TMP/go"
 	wait_exit "$client" $((SETTLE_MS * 5)) && wait_exit "$server" $((SETTLE_MS * 5)) || {
 		echo "an end did not finish"
 		cat "$TMP/h1" "$TMP/h2"
 		return 1
 	}
-	TOOK=$(($(timestamp_ms) - start))
+	# by the ends' own clocks: from the sign to go to their last step
+	TOOK=$(awk '
+		{ ms = substr($1, 6) / 1000000 }
+		/ wait=/ && (!start || ms < start) { start = ms }
+		ms > last { last = ms }
+		END { printf "%d", last - start }' "$TMP/h1" "$TMP/h2")
 }
 
 # settles RULE...: in time, the rules having matched, with nothing left over
@@ -119,18 +122,28 @@ peer_crashes() {
 	talk $TCP -n "$H1" connect "$H2_4" $PORT send=1000 drain "touch=$TMP/crash" \
 		"wait=$TMP/crashed" send=1000 err=ECONNRESET >"$TMP/h1" &
 	client=$!
-	busywait 5000 test -e "$TMP/crash" || return 1
+	busywait 5000 test -e "$TMP/crash" || {
+		echo "no connection"
+		cat "$TMP/h1" "$TMP/h2"
+		return 1
+	}
 	# Its packets must not get out while it dies: it just falls silent.
 	box "drop ba 0"
 	kill -KILL "$server"
-	wait_sockets "$H2" 0 40
+	wait_sockets "$H2" 0 40 || {
+		echo "the crashed end still has $(sockets_in "$H2") sockets"
+		return 1
+	}
 	box clear
 	: >"$TMP/crashed"
 	wait_exit "$client" 10000 || {
 		cat "$TMP/h1"
 		return 1
 	}
-	wait_sockets "$H1" "$before" 10
+	wait_sockets "$H1" "$before" 10 || {
+		echo "$(sockets_in "$H1") sockets left, were $before"
+		return 1
+	}
 }
 
 # After the crash nothing is left that knows the connection: stray data is refused.

@@ -2,22 +2,6 @@
 /* handshake: what follows a handshake: order, marks, windows, resets, the end. */
 #include "handshake.h"
 
-/* Takes the kernel's data and acknowledges it, until @bytes have come. */
-static bool receive(struct peer_conn *c, uint64_t bytes)
-{
-	uint8_t data[4096];
-
-	while (c->received < bytes) {
-		size_t n = AWAIT(*c, DATA, data, 2000);
-
-		if (!n)
-			return false;
-		peer_note_data(c, data, n);
-		peer_send_ack(&peer, c);
-	}
-	return true;
-}
-
 static void reset_needs_the_tag(void)
 {
 	uint8_t reset[WIRE_MAX_HEADER];
@@ -205,7 +189,7 @@ static void end_and_data_after_it(void)
 	CHECK(recv(fd, got, sizeof(got), MSG_DONTWAIT) == 0);
 	/* Our direction is open. */
 	CHECK(send(fd, "abc", 3, MSG_NOSIGNAL) == 3);
-	CHECK(receive(&c, 3));
+	CHECK(peer_receive(&peer, &c, 3));
 	close(fd);
 }
 

@@ -61,11 +61,6 @@ equal_shares() {
 		}' "$TMP/host"
 }
 
-# Neither loss nor a long queue: nothing has to be sent again.
-nothing_twice() {
-	awk '{ retx += $6 } END { if (retx) { print retx " packets sent again"; exit 1 } }' "$TMP/host"
-}
-
 # With trains the unit is the train, and trains grow and shrink with the window.
 fair_shares() {
 	awk '
@@ -165,7 +160,7 @@ changed_on_the_way() {
 }
 
 ktap_print_header
-ktap_set_plan 41
+ktap_set_plan 36
 setup_fabric SPINES=$SPINES OFFLOAD=on
 
 # Every hop of this fabric costs time of the same few CPUs. That must not look
@@ -183,7 +178,6 @@ for paths in 1 7 128 256; do
 	# the function ran in a subshell, but its files are here
 	ktap_test_result "$paths paths: all used, no other" ports_used $paths
 	ktap_test_result "$paths paths: equal shares" equal_shares 4
-	ktap_test_result "$paths paths: nothing sent again on a clean network" nothing_twice
 	ktap_test_result "$paths paths: each keeps to one spine" paths_are_stable
 	ktap_test_result "$paths paths: all packets crossed a spine once" nothing_missing
 	ktap_test_result "$paths paths: the socket's own numbers agree" path_bytes_agree
@@ -199,7 +193,6 @@ ns_sysctl a1 net.strack.burst_max=44
 ktap_test_result "128 paths, trains: transfer" spray 128 $((24 << 20)) -m 1000000
 ktap_test_result "128 paths, trains: all used, no other" ports_used 128
 ktap_test_result "128 paths, trains: fair shares" fair_shares
-ktap_test_result "128 paths, trains: nothing sent again on a clean network" nothing_twice
 ktap_test_result "128 paths, trains: each keeps to one spine" paths_are_stable
 ktap_test_result "128 paths, trains: the socket's own numbers agree" path_bytes_agree
 ktap_test_result "128 paths, trains: spread over spines" spread_is_uniform
