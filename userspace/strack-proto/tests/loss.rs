@@ -158,9 +158,9 @@ fn slow_paths_are_remembered_for_a_while() {
     let target = 100 * USEC;
     patience.on_arrival(2 * MSEC);
     assert_eq!(patience.overtaken(&rtt, target), 3000 * USEC);
-    assert_eq!(patience.timeout(&rtt, target, USEC, SEC), 2500 * USEC);
+    assert_eq!(patience.timeout(&rtt, target, USEC, SEC), 3000 * USEC);
     for i in 1..=2 {
-        patience.on_ack(i * 4 * MSEC, rtt.srtt(), 1);
+        patience.on_ack(i * 13 * MSEC, rtt.srtt(), 1);
         patience.on_arrival(200 * USEC);
     }
     assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);

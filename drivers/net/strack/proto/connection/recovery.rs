@@ -37,6 +37,12 @@ use crate::proto::{
 /// Packets sent again at once after a timeout: on as many paths.
 const TIMEOUT_RESENDS: u8 = 2;
 
+/// Packets that have to be acknowledged until the RTT is known well enough.
+const SETTLED_AFTER: u32 = 64;
+
+/// Until then a packet counts as lost after this many initial timeouts.
+const START_ALLOWANCE: u64 = 5;
+
 /// A probe on the path of the oldest packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct TailProbe {
@@ -115,14 +121,24 @@ impl Connection {
     }
 
     /// Age at which a packet counts as lost.
+    ///
+    /// The first packets leave all together, before anything is known of how many
+    /// of them share a link: they are given time.
     fn timeout(&self) -> Ns {
         if self.rtt.sampled() {
-            self.recovery.patience.timeout(
+            let timeout = self.recovery.patience.timeout(
                 &self.rtt,
                 self.target_delay(),
                 self.config.rto_min,
                 self.config.rto_max,
-            )
+            );
+            let settled = self.tx.una().dist_from(self.snd_isn) >= SETTLED_AFTER;
+            if settled {
+                timeout
+            } else {
+                let allowance = START_ALLOWANCE.saturating_mul(self.recovery.initial_rto);
+                timeout.max(allowance.min(self.config.rto_max))
+            }
         } else {
             self.recovery.initial_rto
         }

@@ -35,7 +35,7 @@ const MAX_STRETCH: u64 = 4 * UNIT;
 const MIN_OVERTAKERS: u64 = 5;
 
 /// Length of an epoch in RTTs, and the shortest.
-const EPOCH_RTTS: u64 = 16;
+const EPOCH_RTTS: u64 = 64;
 const MIN_EPOCH: Ns = 2 * MSEC;
 
 /// How late a packet may be.
@@ -114,7 +114,7 @@ impl Patience {
             .saturating_add(srtt / 4)
             .saturating_add(target);
         let slowest = self.slowest();
-        self.stretched(another_rtt.max(slowest.saturating_add(slowest / 4)))
+        self.stretched(another_rtt.max(slowest.saturating_add(slowest / 2)))
             .max(rtt.rto(floor, ceiling))
             .clamp(floor, ceiling.max(floor))
     }
