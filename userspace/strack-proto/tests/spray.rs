@@ -55,6 +55,67 @@ fn every_path_once_per_round() {
     }
 }
 
+/// Losses on three paths call all into question: data takes those that answer, and
+/// the others are withdrawn.
+#[test]
+fn all_are_asked_together() {
+    for policy in [PathPolicy::RoundRobin, PathPolicy::Oblivious] {
+        let mut spray = Spraying::new(policy, 128, BASE, 7);
+        let dead = |entropy: u16| entropy % 4 == 0;
+        for entropy in [BASE, BASE + 4, BASE + 8] {
+            assert!(!spray.in_question());
+            assert_eq!(spray.feedback(entropy, Feedback::Timeout, 0), None);
+            spray.suspect(0, false, MSEC);
+        }
+        assert!(spray.in_question() && spray.unanswered());
+        assert_eq!(due(&mut spray, 0), (BASE..BASE + 128).collect::<Vec<_>>());
+        assert_eq!(spray.probe_deadline(), Some(MSEC));
+        let alive: Vec<u16> = spray.entropies().filter(|&path| !dead(path)).collect();
+        for (i, &entropy) in alive.iter().enumerate() {
+            assert_eq!(spray.unanswered(), i < 16);
+            assert_eq!(spray.feedback(entropy, Feedback::Ok, 0), None);
+        }
+        for _ in 0..3 {
+            let mut seen = round(&mut spray, 96);
+            assert!(seen.iter().all(|&entropy| !dead(entropy)));
+            seen.sort_unstable();
+            seen.dedup();
+            assert!(seen.len() > 48);
+        }
+        assert_eq!(spray.judge(MSEC - 1), 0);
+        assert_eq!(spray.judge(MSEC), 32);
+        assert!(!spray.in_question());
+        assert_eq!(spray.withdrawn(), 32);
+        // They are probed, and come back.
+        assert_eq!(due(&mut spray, 2 * MSEC).len(), 32);
+        let event = spray.feedback(BASE, Feedback::Ok, 2 * MSEC);
+        assert_eq!(event, Some(Counter::PathRestored));
+    }
+}
+
+/// When nobody answers, a quarter stays in use, and nobody is asked all the time.
+#[test]
+fn nobody_answers() {
+    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 7);
+    assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
+    spray.suspect(0, true, MSEC);
+    assert_eq!(due(&mut spray, 0).len(), 128);
+    assert_eq!(spray.judge(MSEC), 96);
+    assert!(!spray.unanswered());
+    spray.suspect(7 * MSEC, true, MSEC);
+    assert!(!spray.in_question());
+    spray.suspect(8 * MSEC, true, MSEC);
+    assert!(spray.in_question());
+    assert_eq!(spray.judge(9 * MSEC), 0);
+    spray.suspect(16 * MSEC, true, MSEC);
+    assert!(spray.in_question());
+    assert_eq!(spray.judge(17 * MSEC), 0);
+    spray.suspect(31 * MSEC, true, MSEC);
+    assert!(!spray.in_question());
+    spray.suspect(32 * MSEC, true, MSEC);
+    assert!(spray.in_question());
+}
+
 #[test]
 fn oblivious_order_is_new_every_round() {
     for paths in [60, 64, 100, 128, 256] {

@@ -83,12 +83,14 @@ impl Connection {
             return Some(self.probe_packet(now, probe));
         }
         if self.has_unacked_data() {
+            let dead = self.spray.judge(now);
+            self.counts.add_n(Counter::PathWithdrawn, u32::from(dead));
             if let Some(entropy) = self.spray.due_probe(now) {
                 self.counts.add(Counter::ProbePath);
                 return Some(self.probe_on(now, entropy));
             }
         }
-        if !self.state.sends_data() {
+        if !self.state.sends_data() || self.spray.unanswered() {
             return None;
         }
         self.poll_lost(now).or_else(|| self.poll_new(now))

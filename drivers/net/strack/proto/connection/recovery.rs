@@ -328,6 +328,15 @@ impl Connection {
             self.stats.fast_retx += 1;
         }
         let len = u64::from(slot.len);
+        self.path_feedback(slot.entropy, Feedback::Timeout, now);
+        if self.recovery.expiries <= 1 {
+            let wait = self.timeout();
+            self.spray.suspect(now, slot.transmissions > 1, wait);
+        }
+        if self.spray.in_question() {
+            self.window.on_path_loss(len);
+            return;
+        }
         let window = self.window.cwnd().max(self.tx.in_flight_bytes());
         let delayed = self.rtt.delay_median() >= self.target_delay();
         let round = self.rtt.srtt();
@@ -337,7 +346,6 @@ impl Connection {
             .on_loss(now, round, len, window, delayed);
         self.window.on_loss(now, charge);
         self.window.on_path_loss(len - charge);
-        self.path_feedback(slot.entropy, Feedback::Timeout, now);
     }
 
     /// Tells the path policy what became of a packet.

@@ -10,6 +10,7 @@
 
 mod oblivious;
 mod paths;
+mod question;
 mod round_robin;
 mod single;
 
@@ -129,14 +130,37 @@ impl Spraying {
         (0..paths.count()).map(|path| paths.entropy(path))
     }
 
-    /// Entropy value of a withdrawn path on which a probe is due.
+    /// A packet was lost, perhaps `again` on another path: all paths are asked
+    /// whether they work if so, or if several are doubted. They have `wait` to answer.
+    pub fn suspect(&mut self, now: Ns, again: bool, wait: Ns) {
+        self.paths_mut().suspect(now, again, wait);
+    }
+
+    /// Whether it is being found out which paths work.
+    pub fn in_question(&self) -> bool {
+        self.paths().in_question()
+    }
+
+    /// Whether hardly any path has answered yet: better wait than send data.
+    pub fn unanswered(&self) -> bool {
+        self.paths().unanswered()
+    }
+
+    /// Withdraws the paths that were asked and did not answer in time. Returns how
+    /// many that were.
+    pub fn judge(&mut self, now: Ns) -> u16 {
+        self.paths_mut().judge(now)
+    }
+
+    /// Entropy value of a path on which a probe is due, because it is withdrawn or
+    /// in question.
     ///
-    /// Call until `None`: all withdrawn paths are probed together.
+    /// Call until `None`: they are probed together.
     pub fn due_probe(&mut self, now: Ns) -> Option<u16> {
         self.paths_mut().due_probe(now)
     }
 
-    /// When the next probe is due, if any path is withdrawn.
+    /// When the next probe is due or a path has had its time to answer one.
     pub fn probe_deadline(&self) -> Option<Ns> {
         self.paths().probe_deadline()
     }

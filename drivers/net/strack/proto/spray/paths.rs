@@ -20,7 +20,14 @@
 //! at 1 ms. At least a quarter of the paths, rounded up, stays in use whatever
 //! happens: if that many fail at once the fault is not theirs.
 
-use super::Feedback;
+use super::{
+    question::{
+        Question,
+        DOUBTS,
+        FEWEST_PATHS, //
+    },
+    Feedback, //
+};
 use crate::proto::{
     counter::Counter,
     Ns,
@@ -46,6 +53,9 @@ pub struct Paths {
     base: u16,
     count: u16,
     withdrawn: u16,
+    /// Paths with a timeout that are not withdrawn.
+    doubted: u16,
+    question: Question,
     /// Timeouts in a row per path; withdrawn at [`WITHDRAW_AFTER`].
     timeouts: [u8; MAX_PATHS as usize],
     /// When the next series of probes begins.
@@ -64,6 +74,8 @@ impl Paths {
             base: base.clamp(MIN_ENTROPY, u16::MAX - (count - 1)),
             count,
             withdrawn: 0,
+            doubted: 0,
+            question: Question::new(),
             timeouts: [0; MAX_PATHS as usize],
             probe_at: 0,
             probe_interval: PROBE_FIRST,
@@ -96,11 +108,19 @@ impl Paths {
         NonZeroU16::new(self.count).unwrap_or(NonZeroU16::MIN)
     }
 
-    /// Whether a path is not withdrawn.
+    /// Whether a path is neither withdrawn nor being asked whether it works.
     pub fn usable(&self, path: u16) -> bool {
+        !self.is_withdrawn(path) && self.question.admits(path, self.count)
+    }
+
+    fn is_withdrawn(&self, path: u16) -> bool {
         self.timeouts
             .get(usize::from(path))
-            .is_some_and(|&timeouts| timeouts < WITHDRAW_AFTER)
+            .is_none_or(|&timeouts| timeouts >= WITHDRAW_AFTER)
+    }
+
+    fn may_withdraw(&self) -> bool {
+        self.count - self.withdrawn > self.count.div_ceil(4)
     }
 
     pub(super) fn feedback(&mut self, entropy: u16, kind: Feedback, now: Ns) -> Option<Counter> {
@@ -108,11 +128,15 @@ impl Paths {
         if path >= self.count {
             return None;
         }
+        let may_withdraw = self.may_withdraw();
         let timeouts = self.timeouts.get_mut(usize::from(path))?;
         let was_withdrawn = *timeouts >= WITHDRAW_AFTER;
         match kind {
             Feedback::Ok | Feedback::Ecn | Feedback::Nack => {
+                let was_doubted = !was_withdrawn && *timeouts > 0;
                 *timeouts = 0;
+                self.question.hear(path);
+                self.doubted -= u16::from(was_doubted);
                 if !was_withdrawn {
                     return None;
                 }
@@ -122,14 +146,15 @@ impl Paths {
             }
             Feedback::Timeout => {
                 let doubted = *timeouts == WITHDRAW_AFTER - 1;
-                let may_withdraw = self.count - self.withdrawn > self.count.div_ceil(4);
                 if was_withdrawn || doubted && !may_withdraw {
                     return None;
                 }
                 *timeouts += 1;
                 if !doubted {
+                    self.doubted += 1;
                     return None;
                 }
+                self.doubted -= 1;
                 self.withdrawn += 1;
                 self.probe_soon(now);
                 Some(Counter::PathWithdrawn)
@@ -137,11 +162,66 @@ impl Paths {
         }
     }
 
+    /// Calls all paths into question if several are doubted, or a packet was lost
+    /// `again`: they have `wait` to answer a probe.
+    pub(super) fn suspect(&mut self, now: Ns, again: bool, wait: Ns) {
+        let enough = again || self.doubted >= DOUBTS;
+        if enough && self.count >= FEWEST_PATHS && self.question.may_begin(now) {
+            self.question.begin(now, wait);
+        }
+    }
+
+    /// Whether all paths are in question.
+    pub(super) fn in_question(&self) -> bool {
+        self.question.until().is_some()
+    }
+
+    /// Whether hardly any path has answered yet.
+    pub(super) fn unanswered(&self) -> bool {
+        self.question.open(self.count)
+    }
+
+    /// Withdraws the paths that have not answered if the time is over. Returns how
+    /// many that were.
+    pub(super) fn judge(&mut self, now: Ns) -> u16 {
+        if self.question.until().is_none_or(|until| now < until) {
+            return 0;
+        }
+        let before = self.withdrawn;
+        for path in 0..self.count {
+            if !self.may_withdraw() {
+                break;
+            }
+            if self.is_withdrawn(path) || self.question.heard(path) {
+                continue;
+            }
+            if let Some(timeouts) = self.timeouts.get_mut(usize::from(path)) {
+                self.doubted -= u16::from(*timeouts > 0);
+                *timeouts = WITHDRAW_AFTER;
+                self.withdrawn += 1;
+            }
+        }
+        let found = self.withdrawn - before;
+        self.question.end(found >= self.count / 8);
+        if found > 0 {
+            self.probe_soon(now);
+        }
+        found
+    }
+
     pub(super) fn due_probe(&mut self, now: Ns) -> Option<u16> {
+        if self.in_question() {
+            let mut rest = self.question.next..self.count;
+            let asked = rest.find(|&path| !self.is_withdrawn(path) && !self.question.heard(path));
+            self.question.next = asked.map_or(self.count, |path| path + 1);
+            if let Some(path) = asked {
+                return Some(self.entropy(path));
+            }
+        }
         if self.withdrawn == 0 || now < self.probe_at {
             return None;
         }
-        let path = (self.probe_next..self.count).find(|&path| !self.usable(path));
+        let path = (self.probe_next..self.count).find(|&path| self.is_withdrawn(path));
         match path {
             Some(path) => {
                 self.probe_next = path + 1;
@@ -157,7 +237,8 @@ impl Paths {
     }
 
     pub(super) fn probe_deadline(&self) -> Option<Ns> {
-        (self.withdrawn > 0).then_some(self.probe_at)
+        let probe = (self.withdrawn > 0).then_some(self.probe_at);
+        [probe, self.question.until()].into_iter().flatten().min()
     }
 
     fn probe_soon(&mut self, now: Ns) {
