@@ -25,6 +25,11 @@ pub(crate) struct Link {
     pub(crate) jitter: Ns,
     /// Bytes per second; 0 is infinitely fast.
     pub(crate) rate: u64,
+    /// Bytes that pass at once after a pause, as with a token bucket.
+    pub(crate) burst: u64,
+    /// Everything is held up for a random time up to this, now and then.
+    pub(crate) stall: Ns,
+    pub(crate) stall_ppm: u64,
     /// Bytes that can wait.
     pub(crate) queue: u64,
     /// Marks from here, with a probability that rises to `mark_ppm` at `mark_all`,
@@ -39,6 +44,7 @@ pub(crate) struct Link {
     pub(crate) hole: Option<(Ns, Ns)>,
     /// When the link has sent what waits for it.
     pub(crate) free_at: Ns,
+    pub(crate) stalled_until: Ns,
     /// Most bytes that ever waited.
     pub(crate) high_water: u64,
     pub(crate) dropped: u64,
@@ -51,6 +57,9 @@ impl Link {
             delay,
             jitter: 0,
             rate: 0,
+            burst: 0,
+            stall: 0,
+            stall_ppm: 0,
             queue: u64::MAX,
             mark_from: u64::MAX,
             mark_all: u64::MAX,
@@ -59,6 +68,7 @@ impl Link {
             dup_ppm: 0,
             hole: None,
             free_at: 0,
+            stalled_until: 0,
             high_water: 0,
             dropped: 0,
             carried: 0,
@@ -78,6 +88,9 @@ impl Link {
         }
         let mut marked = false;
         let mut out = now;
+        if rng.chance(self.stall_ppm) {
+            self.stalled_until = now + rng.below(self.stall);
+        }
         if self.rate > 0 {
             let start = self.free_at.max(now);
             let waiting = (start - now).saturating_mul(self.rate) / SEC;
@@ -87,9 +100,11 @@ impl Link {
             }
             self.high_water = self.high_water.max(waiting + size);
             marked = self.marks(waiting, rng);
-            out = start + size * SEC / self.rate;
-            self.free_at = out;
+            let saved = self.burst * SEC / self.rate;
+            self.free_at = self.free_at.max(now.saturating_sub(saved)) + size * SEC / self.rate;
+            out = self.free_at.max(now);
         }
+        out = out.max(self.stalled_until);
         self.carried += size;
         let copies = 1 + usize::from(rng.chance(self.dup_ppm));
         let arrivals = (0..copies).map(|_| {

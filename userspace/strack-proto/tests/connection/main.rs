@@ -6,6 +6,7 @@
 //! `network` moves packets, `link` is what happens to them on the way, `endpoint`
 //! is one end with the application on top. The rest are tests.
 
+mod blackhole;
 mod closing;
 mod endpoint;
 mod fabric;

@@ -301,7 +301,10 @@ impl Network {
             Event::Enters(datagram) => self.enters(datagram),
             Event::Arrives(datagram) => self.arrives(&datagram),
             Event::Wake(which) => {
-                self.wakes[which] = None;
+                // A timer may fire early: one that has been set for sooner since.
+                if self.wakes[which] == Some(self.now) {
+                    self.wakes[which] = None;
+                }
                 let now = self.now;
                 if let Some(end) = &mut self.ends[which] {
                     end.conn.on_timer(now);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One of four spines dies, again and again: each seed is another draw of which
+//! paths lead over it, of the order they are used in, and of when it happens.
+//!
+//! The fabric is that of the demonstration: 100 Mb/s per spine, packets of 4 KiB, so
+//! that a window is some ten packets on 128 paths, and ACKs cross the dead spine, too.
+
+use crate::{
+    endpoint::App,
+    link::{
+        Direction,
+        Link, //
+    },
+    network::{
+        Network,
+        Setup,
+        CLIENT, //
+    },
+    rng::mix,
+};
+use strack_proto::{
+    counter::Counter,
+    Ns,
+    MSEC,
+    SEC,
+    USEC, //
+};
+
+const SPINE: u64 = 12_500_000;
+const BYTES: u64 = 16 << 20;
+
+/// How many seeds to try: `STRACK_SEEDS`, or enough for every day.
+fn seeds() -> u64 {
+    let wanted = std::env::var("STRACK_SEEDS");
+    wanted.map_or(40, |wanted| wanted.parse().expect("a number"))
+}
+
+fn direction(seed: u64, jitter: bool) -> Direction {
+    let spine = Link {
+        rate: SPINE,
+        burst: 8_500,
+        queue: 200_000,
+        mark_from: 60_000,
+        mark_all: 120_000,
+        mark_ppm: 100_000,
+        ..Link::new(100 * USEC)
+    };
+    let mut direction = Direction::new(vec![spine; 4]);
+    direction.access.rate = 80 * SPINE;
+    direction.access.queue = 4_000_000;
+    if jitter {
+        direction.access.stall = 300 * USEC;
+        direction.access.stall_ppm = 30_000;
+        for path in &mut direction.paths {
+            path.jitter = 30 * USEC;
+        }
+    }
+    direction.hash = Some(mix(seed));
+    direction
+}
+
+fn demo(seed: u64, jitter: bool) -> Network {
+    let mut setup = Setup::new(BYTES);
+    setup.apps = [App::writer(BYTES), App::reader()];
+    setup.directions = [direction(2 * seed, jitter), direction(2 * seed + 1, jitter)];
+    setup.seed = seed;
+    setup.client.seed = mix(seed + 1000);
+    setup.server.seed = mix(seed + 2000);
+    for config in [&mut setup.client, &mut setup.server] {
+        config.mss = 4140;
+    }
+    setup.start()
+}
+
+/// What became of one transfer, times in RTOs.
+struct Outcome {
+    seed: u64,
+    rto: Ns,
+    /// When goodput was back.
+    back: u64,
+    /// Longest time without anything to read, in tenths.
+    silence: u64,
+    /// Goodput of the last quarter, in percent of that before.
+    end: u64,
+    withdrawn: u64,
+    timeouts: u64,
+    again: u64,
+    spurious: u64,
+}
+
+fn cut(seed: u64, jitter: bool) -> Outcome {
+    let mut net = demo(seed, jitter);
+    let cut = 150 * MSEC + mix(seed) % (100 * MSEC);
+    net.run(cut, |_| false);
+    let spine = (mix(seed + 77) % 4) as usize;
+    for direction in &mut net.directions {
+        direction.paths[spine].hole = Some((cut, Ns::MAX));
+    }
+    let rto = net.client().conn.info().rto;
+    net.finish(20 * SEC);
+    let log = net.server().log.clone();
+    let at = |time: Ns| {
+        let i = log.partition_point(|(then, _)| *then <= time);
+        if i == 0 {
+            0
+        } else {
+            log[i - 1].1
+        }
+    };
+    let end = log.last().expect("data").0;
+    let before = (at(cut) - at(cut - 100 * MSEC)) * rto / (100 * MSEC);
+    let good = |i: u64| {
+        let from = cut + i * rto;
+        from + rto > end || (at(from + rto) - at(from)) * 2 >= before
+    };
+    let mut back = 0;
+    while !(good(back) && (back..back + 8).filter(|&i| good(i)).count() >= 6) {
+        back += 1;
+    }
+    let times = log.iter().map(|(at, _)| *at);
+    let silence = times
+        .clone()
+        .zip(times.skip(1))
+        .filter(|&(_, to)| to > cut)
+        .map(|(from, to)| to - from)
+        .max()
+        .unwrap_or(0);
+    let quarter = end - (end - cut) / 4;
+    Outcome {
+        seed,
+        rto,
+        back: back + 1,
+        silence: silence * 10 / rto,
+        end: (at(end) - at(quarter)) * rto / (end - quarter).max(1) * 100 / before,
+        withdrawn: net.count(CLIENT, Counter::PathWithdrawn),
+        timeouts: net.count(CLIENT, Counter::Timeouts),
+        again: net.retransmissions[CLIENT],
+        spurious: net.count(CLIENT, Counter::RetransSpurious),
+    }
+}
+
+fn spread(name: &str, values: impl Iterator<Item = u64>) {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    let at = |percent: usize| values[(values.len() - 1) * percent / 100];
+    println!(
+        "{name}: least {}, median {}, 90 % {}, 99 % {}, most {}",
+        at(0),
+        at(50),
+        at(90),
+        at(99),
+        at(100)
+    );
+}
+
+#[test]
+fn a_spine_dies() {
+    for jitter in [false, true] {
+        let outcomes: Vec<_> = (0..seeds()).map(|seed| cut(seed, jitter)).collect();
+        println!("jitter {jitter}");
+        spread("RTO in us", outcomes.iter().map(|one| one.rto / USEC));
+        spread("back in RTOs", outcomes.iter().map(|one| one.back));
+        spread(
+            "silence in tenths of RTO",
+            outcomes.iter().map(|one| one.silence),
+        );
+        spread(
+            "goodput at the end in %",
+            outcomes.iter().map(|one| one.end),
+        );
+        spread("withdrawn", outcomes.iter().map(|one| one.withdrawn));
+        spread("timeouts", outcomes.iter().map(|one| one.timeouts));
+        spread("sent again", outcomes.iter().map(|one| one.again));
+        spread("needlessly", outcomes.iter().map(|one| one.spurious));
+        let late = outcomes.iter().filter(|one| one.back > 20).count();
+        let silent = outcomes.iter().filter(|one| one.silence > 60).count();
+        let weak = outcomes.iter().filter(|one| one.end < 50).count();
+        println!("late {late}, silent {silent}, weak {weak}");
+        let mut worst: Vec<_> = outcomes.iter().collect();
+        worst.sort_by_key(|one| core::cmp::Reverse(one.back));
+        for one in worst.iter().take(3) {
+            println!("seed {}: back after {} RTOs", one.seed, one.back);
+        }
+        // All but one in a hundred are back within 20 RTOs, without long silence.
+        assert!(late * 100 <= outcomes.len());
+        assert!(silent * 100 <= outcomes.len());
+        assert_eq!(weak, 0);
+    }
+}
+
+/// Nothing is lost, so nothing is sent again.
+#[test]
+fn no_spine_dies() {
+    for jitter in [false, true] {
+        let mut took = Vec::new();
+        let mut bad = Vec::new();
+        for seed in 0..seeds() {
+            let mut net = demo(seed, jitter);
+            net.finish(20 * SEC);
+            took.push(net.server().log.last().expect("data").0 / MSEC);
+            let links = net.directions[CLIENT].paths.iter();
+            let dropped: u64 = links.map(|link| link.dropped).sum();
+            if net.retransmissions[CLIENT] > 0 || dropped > 0 {
+                bad.push((seed, net.retransmissions[CLIENT], dropped));
+            }
+        }
+        println!("jitter {jitter}");
+        spread("took in ms", took.into_iter());
+        assert!(bad.is_empty(), "{bad:?}");
+    }
+}
