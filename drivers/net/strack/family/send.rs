@@ -65,6 +65,12 @@ pub(crate) fn sendmsg(sock: &Sock, msg: &mut bindings::msghdr, len: usize) -> Re
         Ok(()) => Ok(sent),
         Err(_) if sent > 0 => Ok(sent),
         Err(error) => {
+            // As sk_stream_error(): what ended the connection says more than that it has ended.
+            let error = if error == EPIPE {
+                lock.take_error().err().unwrap_or(EPIPE)
+            } else {
+                error
+            };
             if error == EPIPE && flags & bindings::MSG_NOSIGNAL == 0 {
                 Sock::sigpipe();
             }
