@@ -23,6 +23,7 @@ unreclaimable() {
 one_life() {
 	local ns
 	ns=life-$1
+	rm -f "$TMP/l" "$TMP/c"
 	ip netns add "$ns" && ip -n "$ns" link set dev lo up || return 1
 	move -s "$ns" -c "$ns" -b 50000 127.0.0.1 >/dev/null || return 1
 	# shellcheck disable=SC2086
@@ -76,6 +77,7 @@ many_at_once() {
 # silent, ours gives up after its retries, and everything is gone then.
 deleted_under_traffic() {
 	setup_cable 1500
+	rm -f "$TMP/l" "$TMP/c"
 	if is_tcp; then
 		ns_sysctl "$H1" net.ipv4.tcp_retries2=3
 	else
@@ -93,7 +95,8 @@ deleted_under_traffic() {
 	cleanup_ns "$H2"
 	wait_exit "$client" 30000
 	[ $? -eq 1 ] || { echo "the other end did not notice"; cat "$TMP/c"; return 1; }
-	grep -q -e ETIMEDOUT -e EHOSTUNREACH -e ENETUNREACH -e ECONNRESET "$TMP/c" || {
+	# EPIPE: a reset that came after the end of the stream
+	grep -q -e ETIMEDOUT -e EHOSTUNREACH -e ENETUNREACH -e ECONNRESET -e EPIPE "$TMP/c" || {
 		cat "$TMP/c"
 		return 1
 	}
@@ -105,6 +108,7 @@ deleted_under_traffic() {
 # Only the device goes: packets have no way out, the socket still closes.
 device_deleted_under_traffic() {
 	setup_cable 1500
+	rm -f "$TMP/l" "$TMP/c"
 	# shellcheck disable=SC2086
 	talk $TCP -n "$H2" listen "$H2_4" 7402 recv=1000000000 >"$TMP/l" 2>&1 &
 	server=$!
