@@ -136,3 +136,23 @@ setup_fabric() {
 	env HOSTS=1 RATE=0 DELAY=0 MTU=1500 "$@" "$FABRIC" up ||
 		ktap_exit_fail_msg "cannot set up the fabric"
 }
+
+# start_tap ARGUMENT...: tap counts from now on
+start_tap() {
+	rm -f "$TMP/tap.out"
+	tap "$@" >"$TMP/counts" 2>"$TMP/tap.out" &
+	TAP=$!
+	wait_line "$TMP/tap.out" ready || {
+		cat "$TMP/tap.out"
+		return 1
+	}
+}
+
+# stop_tap: its counts are in $TMP/counts; fails if it missed packets
+stop_tap() {
+	kill "$TAP"
+	wait "$TAP" || {
+		cat "$TMP/tap.out"
+		return 1
+	}
+}

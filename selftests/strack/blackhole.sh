@@ -15,18 +15,6 @@ require_command tap
 SPINES=4
 MIB=${BULK_MIB:-$((SLOW > 1 ? 8 : 24))}
 
-# start_tap DEV...: counts until stop_tap, which leaves $TMP/counts
-start_tap() {
-	tap "$@" >"$TMP/counts" 2>"$TMP/tap.out" &
-	TAP=$!
-	wait_line "$TMP/tap.out" ready
-}
-
-stop_tap() {
-	kill "$TAP"
-	wait "$TAP"
-}
-
 # packets_on DEV: first transmissions that went there
 packets_on() {
 	awk -v dev="$1" '$1 == dev && $2 == "total" { print $3 }' "$TMP/counts"
@@ -104,7 +92,7 @@ withdrawals_are_counted() {
 # One connection that lives through the cut and the healing.
 comes_back() {
 	local before after
-	rm -f "$TMP"/go* "$TMP"/at*
+	rm -f "$TMP"/go* "$TMP"/at* "$TMP/h1" "$TMP/h2"
 	talk -n b1 -t 60 listen 10.2.1.1 7301 recv=4000000 "touch=$TMP/at1" recv=4000000 \
 		"touch=$TMP/at2" recv=8000000 eof close >"$TMP/h2" &
 	server=$!
@@ -145,7 +133,7 @@ both_directions() {
 
 # An open connection goes on with the quarter that is left, both ways.
 three_of_four() {
-	rm -f "$TMP/cut"
+	rm -f "$TMP/cut" "$TMP/h1" "$TMP/h2"
 	talk -n b1 -t 60 listen 10.2.1.1 7302 recv=500000 send=500000 recv=$((MIB << 16)) \
 		send=$((MIB << 16)) eof close >"$TMP/h2" &
 	server=$!

@@ -44,16 +44,13 @@ narrow() {
 # move ADDRESS MTU [OPTION...]: all arrives, and what leaves the router is
 # neither larger than the MTU nor in fragments
 move() {
-	local address="$1" mtu="$2" tap status
+	local address="$1" mtu="$2" status
 	shift 2
-	tap "$R/r2" >"$TMP/counts" 2>"$TMP/tap.out" &
-	tap=$!
-	wait_line "$TMP/tap.out" ready
+	start_tap "$R/r2" || return 1
 	# shellcheck disable=SC2086 # TCP is empty or one word
 	bulk $TCP -c "$H1" -s "$H2" -t 30 "$@" "$address" >"$TMP/info"
 	status=$?
-	kill "$tap"
-	wait "$tap" || { cat "$TMP/tap.out"; return 1; }
+	stop_tap || return 1
 	[ "$status" -eq 0 ] || return 1
 	awk -v mtu="$mtu" '$2 == "total" {
 		if ($6 > mtu) { print "a packet of " $6 " bytes on a cable of " mtu; exit 1 }

@@ -48,6 +48,7 @@ busy_cycles() {
 # Reset connections, half-open ones, listeners: killed just before.
 killed_cycles() {
 	for i in $(seq $((TIMES / 5))); do
+		rm -f "$TMP/l" "$TMP/c"
 		talk listen 127.0.0.1 7500 recv=100000000 pause >"$TMP/l" 2>&1 &
 		server=$!
 		wait_line "$TMP/l" listen
@@ -64,7 +65,7 @@ killed_cycles() {
 # held KIND: with such a socket open, rmmod fails with EBUSY and harms nothing
 held() {
 	local holder
-	rm -f "$TMP/ready"
+	rm -f "$TMP/ready" "$TMP/l" "$TMP/c"
 	case $1 in
 	listening)
 		talk listen 127.0.0.1 7501 >"$TMP/l" 2>&1 &

@@ -29,16 +29,15 @@ heal() {
 # A quiet exchange, so that the measured round trip has settled, then silence.
 # measure RTO_MIN_US: leaves $TMP/wire, $TMP/h1
 measure() {
-	local mine="" theirs="" rto="" tap
+	local mine="" theirs="" rto=""
 	PORT=$((PORT + 1))
-	rm -f "$TMP/go" "$TMP/ready"
+	rm -f "$TMP/go" "$TMP/ready" "$TMP/h1" "$TMP/h2"
 	while [ ${#mine} -lt 600 ]; do
 		mine="$mine send=1000 recv=1000"
 		theirs="$theirs recv=1000 send=1000"
 	done
 	is_tcp || rto="-r $1"
-	tap -l "$TMP/wire" "$H1/v1" >/dev/null 2>"$TMP/tap.out" &
-	tap=$!
+	start_tap -l "$TMP/wire" "$H1/v1" || return 1
 	# shellcheck disable=SC2086 # lists of words
 	{
 		talk $TCP -n "$H2" -t 500 listen "$H2_4" $PORT $theirs pause >"$TMP/h2" &
@@ -55,8 +54,8 @@ measure() {
 	: >"$TMP/go"
 	wait "$client"
 	CLIENT_STATUS=$?
-	kill "$tap" "$server"
-	wait "$tap" 2>/dev/null
+	kill "$server"
+	stop_tap
 	heal
 	return 0
 }

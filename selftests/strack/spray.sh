@@ -17,19 +17,16 @@ SPINES=4
 # spray PATHS BYTES [OPTION...]: transfer from a1 to b1 while tap counts. Leaves
 # $TMP/host (lines of the sender's device), $TMP/up1.. (of each uplink), $TMP/info
 spray() {
-	local paths="$1" bytes="$2" tap devs="a1/eth0" k
+	local paths="$1" bytes="$2" devs="a1/eth0" k
 	shift 2
 	for k in $(seq "$SPINES"); do
 		devs="$devs la/up$k"
 	done
 	# shellcheck disable=SC2086 # a list
-	tap $devs >"$TMP/counts" 2>"$TMP/tap.out" &
-	tap=$!
-	wait_line "$TMP/tap.out" ready || { cat "$TMP/tap.out"; return 1; }
+	start_tap $devs || return 1
 	bulk -s b1 -c a1 -u -b "$bytes" -p "$paths" -t 60 "$@" 10.2.1.1 >"$TMP/info"
 	STATUS=$?
-	kill "$tap"
-	wait "$tap" || { cat "$TMP/tap.out"; return 1; }
+	stop_tap || return 1
 	grep '^a1/eth0 [0-9]' "$TMP/counts" >"$TMP/host"
 	for k in $(seq "$SPINES"); do
 		grep "^la/up$k [0-9]" "$TMP/counts" >"$TMP/up$k"
@@ -137,18 +134,15 @@ trains() {
 
 # The number of paths can be changed on an open connection, down and up.
 changed_on_the_way() {
-	local tap
-	tap a1/eth0 >"$TMP/counts" 2>"$TMP/tap.out" &
-	tap=$!
-	wait_line "$TMP/tap.out" ready || return 1
+	rm -f "$TMP/h1" "$TMP/h2"
+	start_tap a1/eth0 || return 1
 	talk -n b1 -t 60 listen 10.2.1.1 7250 recv=6000000 eof close >"$TMP/h2" &
 	server=$!
 	wait_line "$TMP/h2" listen
 	talk -n a1 -p "$1" -t 60 connect 10.2.1.1 7250 send=2000000 drain "paths=$2" send=2000000 drain \
 		"paths=$3" send=2000000 drain shut eof close >"$TMP/h1" || { cat "$TMP/h1"; return 1; }
 	wait "$server" || { cat "$TMP/h2"; return 1; }
-	kill "$tap"
-	wait "$tap" || { cat "$TMP/tap.out"; return 1; }
+	stop_tap || return 1
 	# Of three equal parts the middle one went over the first few paths only.
 	awk -v few="$2" -v most="$3" '
 		/^a1\/eth0 [0-9]/ { n++; p[n] = $4; sum += $4; port[n] = $2 }
