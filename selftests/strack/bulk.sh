@@ -78,7 +78,7 @@ ktap_test_result "all together, IPv6" repaired -b $SMALL "$H2_6"
 ktap_test_result "all together, smallest buffers" repaired -b $((SMALL / 16)) -B 1 "$H2_4"
 ktap_test_result "all together, 40 short connections" move -b 20000 -n 40 "$H2_4"
 trouble loss 20%
-ktap_test_result "loss 20 %" repaired -b $((SMALL / 16)) "$H2_4"
+ktap_test_result "loss 20 %" repaired -b $((SMALL / 4)) "$H2_4"
 
 trouble
 ktap_test_result "clean again, one byte for each call" move -b 20000 -m 1 "$H2_4"

@@ -97,20 +97,47 @@ remembered() {
 	}
 }
 
-# Packets queued at the old size are on their way when the cable shrinks: those
-# may be fragmented or made anew, but all must arrive.
+# The cable shrinks under an open connection, which has to learn it, and is then
+# wide again for the next one.
 narrowed_on_the_way() {
-	local job
 	narrow 1500
+	rm -f "$TMP/h1" "$TMP/h2" "$TMP/narrow"
 	# shellcheck disable=SC2086
-	bulk $TCP -c "$H1" -s "$H2" -b $((BYTES * 8)) -t 60 "$1" >"$TMP/info" 2>"$TMP/err" &
-	job=$!
-	sleep 0.2
+	talk $TCP -n "$H2" listen "$1" 7600 recv=$BYTES recv=$BYTES eof close >"$TMP/h2" &
+	server=$!
+	wait_line "$TMP/h2" listen
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H1" connect "$1" 7600 send=$BYTES drain "wait=$TMP/narrow" send=$BYTES drain \
+		info shut eof close >"$TMP/h1" &
+	client=$!
+	wait_line "$TMP/h1" "drain ok"
 	ip -n "$R" link set dev r2 mtu "$2"
 	ip -n "$H2" link set dev v2 mtu "$2"
-	[ -s "$TMP/info" ] && echo "the transfer was over before"
-	wait "$job" || { cat "$TMP/err"; return 1; }
+	: >"$TMP/narrow"
+	wait_exit "$client" 60000 && wait_exit "$server" 5000 || { cat "$TMP/h1" "$TMP/h2"; return 1; }
+	sed 's/^.* info/client/' "$TMP/h1" >"$TMP/info"
 	fits "$2" "$3"
+}
+
+# The same in the middle of a full send buffer: what is queued at the old size
+# may be fragmented or made anew, but all must arrive.
+narrowed_when_full() {
+	narrow 1500
+	rm -f "$TMP/h1" "$TMP/h2" "$TMP/narrow"
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H2" listen "$1" 7601 "wait=$TMP/narrow" recv=$((BYTES * 4)) eof close >"$TMP/h2" &
+	server=$!
+	wait_line "$TMP/h2" listen
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H1" connect "$1" 7601 send=$((BYTES * 4)) shut eof close >"$TMP/h1" &
+	client=$!
+	wait_line "$TMP/h1" "connect ok"
+	# nobody reads, so that the buffers fill up
+	sleep 0.5
+	ip -n "$R" link set dev r2 mtu "$2"
+	ip -n "$H2" link set dev v2 mtu "$2"
+	: >"$TMP/narrow"
+	wait_exit "$client" 60000 && wait_exit "$server" 5000 || { cat "$TMP/h1" "$TMP/h2"; return 1; }
 }
 
 told_by_icmp() {
@@ -125,7 +152,7 @@ else
 fi
 
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 12
 setup_router || ktap_exit_fail_msg "cannot set up the router"
 
 ktap_test_result "1500 all the way, IPv4" full_width $B4 $OVER4
@@ -136,6 +163,8 @@ ktap_test_result "1300 behind the router, IPv6" narrow_from_the_start $B6 $OVER6
 ktap_test_result "1300 behind the router, IPv6, next connection" remembered $B6 1300
 ktap_test_result "narrowed on the way, IPv4" narrowed_on_the_way $B4 1300 $OVER4
 ktap_test_result "narrowed on the way, IPv6" narrowed_on_the_way $B6 1300 $OVER6
+ktap_test_result "narrowed with full buffers, IPv4" narrowed_when_full $B4 1300
+ktap_test_result "narrowed with full buffers, IPv6" narrowed_when_full $B6 1300
 ktap_test_result "576 behind the router, IPv4" narrow_from_the_start $B4 $OVER4 576
 if is_tcp; then
 	ktap_test_skip "ICMP was what told" "no such counter"
