@@ -93,14 +93,14 @@ fn all_are_asked_together() {
     }
 }
 
-/// When nobody answers, a quarter stays in use, and nobody is asked all the time.
+/// When nobody answers, a sixteenth stays in use, and nobody is asked all the time.
 #[test]
 fn nobody_answers() {
     let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 7);
     assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
     spray.suspect(0, true, MSEC);
     assert_eq!(due(&mut spray, 0).len(), 128);
-    assert_eq!(spray.judge(MSEC), 96);
+    assert_eq!(spray.judge(MSEC), 120);
     assert!(!spray.unanswered());
     spray.suspect(7 * MSEC, true, MSEC);
     assert!(!spray.in_question());
@@ -247,7 +247,7 @@ fn rounds_stay_even_over_usable_paths() {
 }
 
 #[test]
-fn a_quarter_stays_in_use() {
+fn a_sixteenth_stays_in_use() {
     for policy in POLICIES {
         for paths in 1..=256 {
             let mut spray = Spraying::new(policy, paths, BASE, 3);
@@ -256,10 +256,10 @@ fn a_quarter_stays_in_use() {
                     spray.feedback(entropy, Feedback::Timeout, 0);
                 }
             }
-            assert_eq!(paths - spray.withdrawn(), paths.div_ceil(4));
+            assert_eq!(paths - spray.withdrawn(), paths.div_ceil(16));
             if !matches!(policy, PathPolicy::Single) {
                 let used: HashSet<u16> = round(&mut spray, 2 * paths).into_iter().collect();
-                assert_eq!(used.len(), usize::from(paths.div_ceil(4)));
+                assert_eq!(used.len(), usize::from(paths.div_ceil(16)));
             }
         }
     }
@@ -360,7 +360,7 @@ proptest! {
                 3 => drop(spray.feedback(entropy, Feedback::Ok, now)),
                 _ => drop(spray.feedback(entropy, Feedback::Timeout, now)),
             }
-            prop_assert!(paths - spray.withdrawn() >= paths.div_ceil(4));
+            prop_assert!(paths - spray.withdrawn() >= paths.div_ceil(16));
             prop_assert_eq!(spray.probe_deadline().is_some(), spray.withdrawn() > 0);
         }
     }

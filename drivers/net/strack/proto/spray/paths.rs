@@ -17,8 +17,10 @@
 //!
 //! Withdrawn paths are probed, all together, after 1 ms and then at intervals
 //! that double up to 64 ms; new trouble or a path that comes back starts over
-//! at 1 ms. At least a quarter of the paths, rounded up, stays in use whatever
-//! happens: if that many fail at once the fault is not theirs.
+//! at 1 ms. At least one path in sixteen, rounded up, stays in use whatever
+//! happens: fewer say nothing about a fabric. It is not more, because when three of
+//! four spines die, the hash may have put less than a quarter of the paths on the
+//! one that is left, and every dead path kept in use costs timeouts.
 
 use super::{
     question::{
@@ -43,6 +45,9 @@ pub const MIN_ENTROPY: u16 = 49152;
 
 /// Timeouts in a row after which a path is withdrawn.
 const WITHDRAW_AFTER: u8 = 2;
+
+/// One path in so many stays in use.
+const KEPT: u16 = 16;
 
 const PROBE_FIRST: Ns = MSEC;
 const PROBE_LONGEST: Ns = 64 * MSEC;
@@ -120,7 +125,7 @@ impl Paths {
     }
 
     fn may_withdraw(&self) -> bool {
-        self.count - self.withdrawn > self.count.div_ceil(4)
+        self.count - self.withdrawn > self.count.div_ceil(KEPT)
     }
 
     pub(super) fn feedback(&mut self, entropy: u16, kind: Feedback, now: Ns) -> Option<Counter> {
