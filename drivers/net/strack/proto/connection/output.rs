@@ -90,10 +90,17 @@ impl Connection {
                 return Some(self.probe_on(now, entropy));
             }
         }
-        if !self.state.sends_data() || self.spray.unanswered() {
+        if !self.state.sends_data() || (self.spray.unanswered() && !self.is_silence()) {
             return None;
         }
         self.poll_lost(now).or_else(|| self.poll_new(now))
+    }
+
+    /// Whether nothing at all was heard since the oldest packet was first sent: then no
+    /// path is better than another, and waiting for answers only delays the next try.
+    fn is_silence(&self) -> bool {
+        let oldest = self.tx.get(self.tx.una());
+        oldest.is_some_and(|slot| slot.transmissions > 0 && self.last_heard <= slot.first_sent)
     }
 
     /// The header of a DATA packet that [`Self::poll_transmit`] has just named.

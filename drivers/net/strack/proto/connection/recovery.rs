@@ -358,10 +358,13 @@ impl Connection {
     /// An ACK has been taken in: looks for packets that it shows to be lost.
     pub(super) fn detect_losses(&mut self, now: Ns, ack: &AckHeader) {
         if let Some(probe) = self.recovery.overtaken_by_probe(ack) {
-            let overtaken = self
-                .tx
-                .get(probe.hole)
-                .is_some_and(|slot| slot.entropy == probe.entropy && slot.sent_at < probe.sent_at);
+            let overtaken = self.tx.get(probe.hole).is_some_and(|slot| {
+                // On a path with jitter of its own a probe can be the faster one.
+                let age = now.saturating_sub(slot.sent_at);
+                slot.entropy == probe.entropy
+                    && slot.sent_at < probe.sent_at
+                    && age > self.recovery.patience.slowest()
+            });
             if overtaken {
                 self.lose(probe.hole, Cause::Probe, now);
             }

@@ -127,7 +127,8 @@ impl Patience {
         self.stretched(limit)
     }
 
-    fn slowest(&self) -> Ns {
+    /// How long the slowest packet lately took to be acknowledged.
+    pub fn slowest(&self) -> Ns {
         self.slowest_now.max(self.slowest_before)
     }
 
