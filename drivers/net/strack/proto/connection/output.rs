@@ -82,6 +82,12 @@ impl Connection {
         if let Some(probe) = self.probe_due.take() {
             return Some(self.probe_packet(now, probe));
         }
+        // In silence the next try is worth more than asking all paths, which takes time.
+        if self.state.sends_data() && self.is_silence() {
+            if let Some(again) = self.poll_lost(now) {
+                return Some(again);
+            }
+        }
         if self.has_unacked_data() {
             let dead = self.spray.judge(now);
             self.counts.add_n(Counter::PathWithdrawn, u32::from(dead));
