@@ -4,8 +4,7 @@
 //!
 //! Under the connection's lock, each transmission is made into one skb: a header-only packet, a
 //! single data packet, or a run of data packets on one path that leaves as one GSO skb. The skbs are
-//! sent when the lock is dropped. Two CPUs may so send their batches in any order; for this protocol
-//! order does not matter.
+//! sent when the lock is dropped, by one context at a time ([`Conn::work`]).
 
 use crate::{
     carrier::{
