@@ -18,6 +18,13 @@ use strack_proto::{
 
 const BASE: u16 = 50_000;
 
+/// Probes that leave together, and the time until the next.
+const BATCH: usize = 8;
+const GAP: u64 = 8 * USEC;
+
+/// How long it takes to ask 128 paths.
+const ASKING: u64 = 128 / BATCH as u64 * GAP;
+
 const POLICIES: [PathPolicy; 3] = [
     PathPolicy::Single,
     PathPolicy::RoundRobin,
@@ -35,8 +42,26 @@ fn withdraw(spray: &mut Spraying, entropy: u16, now: u64) {
     assert_eq!(event, Some(Counter::PathWithdrawn));
 }
 
-fn due(spray: &mut Spraying, now: u64) -> Vec<u16> {
-    std::iter::from_fn(|| spray.due_probe(now)).collect()
+/// All probes that leave from `now` on, a few at a time.
+fn due(spray: &mut Spraying, mut now: u64) -> Vec<u16> {
+    let mut probes = Vec::new();
+    spray.on_timer(now);
+    loop {
+        let batch: Vec<u16> = std::iter::from_fn(|| spray.due_probe(now)).collect();
+        assert!(batch.len() <= BATCH);
+        let full = batch.len() == BATCH;
+        probes.extend(batch);
+        if !full {
+            return probes;
+        }
+        let next = spray.probe_deadline().expect("another batch or an end");
+        if next > now + GAP {
+            return probes;
+        }
+        assert_eq!(next, now + GAP);
+        now = next;
+        spray.on_timer(now);
+    }
 }
 
 #[test]
@@ -69,7 +94,7 @@ fn all_are_asked_together() {
         }
         assert!(spray.in_question() && spray.unanswered());
         assert_eq!(due(&mut spray, 0), (BASE..BASE + 128).collect::<Vec<_>>());
-        assert_eq!(spray.probe_deadline(), Some(MSEC));
+        assert_eq!(spray.probe_deadline(), Some(MSEC + ASKING));
         let alive: Vec<u16> = spray.entropies().filter(|&path| !dead(path)).collect();
         for (i, &entropy) in alive.iter().enumerate() {
             assert_eq!(spray.unanswered(), i < 16);
@@ -82,13 +107,13 @@ fn all_are_asked_together() {
             seen.dedup();
             assert!(seen.len() > 48);
         }
-        assert_eq!(spray.judge(MSEC - 1), 0);
-        assert_eq!(spray.judge(MSEC), 32);
+        assert_eq!(spray.judge(MSEC + ASKING - 1), 0);
+        assert_eq!(spray.judge(MSEC + ASKING), 32);
         assert!(!spray.in_question());
         assert_eq!(spray.withdrawn(), 32);
         // They are probed, and come back.
-        assert_eq!(due(&mut spray, 2 * MSEC).len(), 32);
-        let event = spray.feedback(BASE, Feedback::Ok, 2 * MSEC);
+        assert_eq!(due(&mut spray, 3 * MSEC).len(), 32);
+        let event = spray.feedback(BASE, Feedback::Ok, 3 * MSEC);
         assert_eq!(event, Some(Counter::PathRestored));
     }
 }
@@ -100,16 +125,16 @@ fn nobody_answers() {
     assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
     spray.suspect(0, true, MSEC);
     assert_eq!(due(&mut spray, 0).len(), 128);
-    assert_eq!(spray.judge(MSEC), 120);
+    assert_eq!(spray.judge(MSEC + ASKING), 120);
     assert!(!spray.unanswered());
     spray.suspect(7 * MSEC, true, MSEC);
     assert!(!spray.in_question());
     spray.suspect(8 * MSEC, true, MSEC);
     assert!(spray.in_question());
-    assert_eq!(spray.judge(9 * MSEC), 0);
+    assert_eq!(spray.judge(9 * MSEC + ASKING), 0);
     spray.suspect(16 * MSEC, true, MSEC);
     assert!(spray.in_question());
-    assert_eq!(spray.judge(17 * MSEC), 0);
+    assert_eq!(spray.judge(17 * MSEC + ASKING), 0);
     spray.suspect(31 * MSEC, true, MSEC);
     assert!(!spray.in_question());
     spray.suspect(32 * MSEC, true, MSEC);

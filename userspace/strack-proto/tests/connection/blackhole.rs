@@ -189,6 +189,37 @@ fn a_spine_dies() {
     }
 }
 
+/// Three of four spines die in both directions while a window is hardly more than a
+/// packet, as with a host that is slow to answer: three of four ACKs are lost, too,
+/// and the end that sends nothing but ACKs has to find out where they get through.
+#[test]
+fn three_spines_die() {
+    let mut took = Vec::new();
+    let mut kept = Vec::new();
+    for seed in 0..seeds() {
+        let mut net = demo(seed, true);
+        for direction in &mut net.directions {
+            direction.access.stall = 20 * MSEC;
+            direction.access.stall_ppm = 100_000;
+        }
+        net.run(300 * MSEC, |_| false);
+        let cut = net.now;
+        for direction in &mut net.directions {
+            for path in &mut direction.paths[..3] {
+                path.hole = Some((cut, Ns::MAX));
+            }
+        }
+        let before = net.server().read;
+        net.run(60 * SEC, |net| net.server().read >= before + (1 << 20));
+        took.push((net.now - cut) / MSEC);
+        kept.push(net.server().conn.info().paths_bad);
+    }
+    spread("1 MiB in ms", took.iter().copied());
+    spread("withdrawn by the receiver", kept.into_iter().map(u64::from));
+    // It takes 0.3 s without the cut, and took 19 s without asking.
+    assert!(took.iter().all(|&took| took < 3_000));
+}
+
 /// Nothing is lost, so nothing is sent again.
 #[test]
 fn no_spine_dies() {

@@ -121,6 +121,9 @@ impl Connection {
                 self.counts.add(Counter::DupReceived);
                 echo.flags |= flags::ACK_DUP;
                 self.acks.on_data(echo, 0, true);
+                if header.flags & flags::DATA_RETX != 0 {
+                    self.doubt_ack_paths(now);
+                }
                 if self.state == State::TimeWait {
                     self.restart_time_wait(now);
                 }
@@ -132,6 +135,7 @@ impl Connection {
                 self.events.insert(Events::READABLE);
             }
         }
+        self.spray.keep_asking();
         self.acks.on_data(echo, meta.payload, at_once);
         if self.rx.finished() && !was_finished {
             self.on_peer_fin(now);

@@ -88,7 +88,7 @@ impl Connection {
                 return Some(again);
             }
         }
-        if self.has_unacked_data() {
+        if self.asks_paths() {
             let dead = self.spray.judge(now);
             self.counts.add_n(Counter::PathWithdrawn, u32::from(dead));
             if let Some(entropy) = self.spray.due_probe(now) {

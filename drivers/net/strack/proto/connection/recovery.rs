@@ -13,7 +13,8 @@ use super::{
         Probe, //
     },
     timer::Timer,
-    Connection, //
+    Connection,
+    Handshake, //
 };
 use crate::host::AllocError;
 use crate::proto::{
@@ -30,6 +31,7 @@ use crate::proto::{
         Feedback,
         Spray, //
     },
+    stream::State,
     wire::AckHeader,
     Ns, //
 };
@@ -42,6 +44,9 @@ const SETTLED_AFTER: u32 = 64;
 
 /// Until then a packet counts as lost after this many initial timeouts.
 const START_ALLOWANCE: u64 = 5;
+
+/// Timeouts that the paths of ACKs have to answer when they are in doubt.
+const ACK_DOUBT_WAIT: Ns = 4;
 
 /// A probe on the path of the oldest packet in flight.
 #[derive(Clone, Copy, Debug)]
@@ -123,25 +128,23 @@ impl Connection {
     /// Age at which a packet counts as lost.
     ///
     /// The first packets leave all together, before anything is known of how many
-    /// of them share a link: they are given time.
+    /// of them share a link or of how much the RTT varies: they are given time.
     fn timeout(&self) -> Ns {
-        if self.rtt.sampled() {
-            let timeout = self.recovery.patience.timeout(
+        let timeout = if self.rtt.sampled() {
+            self.recovery.patience.timeout(
                 &self.rtt,
                 self.target_delay(),
                 self.config.rto_min,
                 self.config.rto_max,
-            );
-            let settled = self.tx.una().dist_from(self.snd_isn) >= SETTLED_AFTER;
-            if settled {
-                timeout
-            } else {
-                let allowance = START_ALLOWANCE.saturating_mul(self.recovery.initial_rto);
-                timeout.max(allowance.min(self.config.rto_max))
-            }
+            )
         } else {
             self.recovery.initial_rto
+        };
+        if self.tx.una().dist_from(self.snd_isn) >= SETTLED_AFTER {
+            return timeout;
         }
+        let allowance = START_ALLOWANCE.saturating_mul(self.recovery.initial_rto);
+        timeout.max(allowance.min(self.config.rto_max))
     }
 
     /// `base` doubled `times` times, within the longest timeout.
@@ -182,6 +185,26 @@ impl Connection {
     /// Whether there is anything the peer does not have yet.
     pub(super) fn has_unacked_data(&self) -> bool {
         self.state.sends_data() && self.tx.una() != self.tx.tail()
+    }
+
+    /// Whether it matters which paths work: data is on its way, or ACKs are, for the
+    /// peer's.
+    pub(super) fn asks_paths(&self) -> bool {
+        let open = self.handshake == Handshake::Done
+            && self.state.is_connected()
+            && self.state != State::TimeWait;
+        open && (self.has_unacked_data() || self.spray.asks())
+    }
+
+    /// The peer has sent a packet again that had arrived. Perhaps it was impatient, or
+    /// else ACKs were lost. Nobody acknowledges those, so which paths they get through
+    /// on has to be asked.
+    ///
+    /// This end may know little of the RTT, and a long wait costs nothing, since paths
+    /// that answer are preferred before it is over.
+    pub(super) fn doubt_ack_paths(&mut self, now: Ns) {
+        let wait = self.timeout().saturating_mul(ACK_DOUBT_WAIT);
+        self.spray.suspect(now, true, wait);
     }
 
     /// A packet leaves: the timer runs from now on if it does not yet.

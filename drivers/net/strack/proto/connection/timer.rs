@@ -90,7 +90,7 @@ impl Connection {
         if self.state == State::Closed {
             return None;
         }
-        let probe = if self.has_unacked_data() {
+        let probe = if self.asks_paths() {
             self.spray.probe_deadline()
         } else {
             None
@@ -104,6 +104,7 @@ impl Connection {
     /// The time is `now`. What is due is sent by [`Self::poll_transmit`].
     pub fn on_timer(&mut self, now: Ns) {
         self.acks.on_timer(now);
+        self.spray.on_timer(now);
         if self.timers.expired(Timer::Handshake, now) {
             self.on_handshake_timer(now);
         }

@@ -9,6 +9,7 @@
 //! black hole and are left out for the time being.
 
 mod oblivious;
+mod pace;
 mod paths;
 mod question;
 mod round_robin;
@@ -155,9 +156,25 @@ impl Spraying {
     /// Entropy value of a path on which a probe is due, because it is withdrawn or
     /// in question.
     ///
-    /// Call until `None`: they are probed together.
+    /// Call until `None`: some are probed together, the next after [`Self::on_timer`].
     pub fn due_probe(&mut self, now: Ns) -> Option<u16> {
         self.paths_mut().due_probe(now)
+    }
+
+    /// The time of [`Self::probe_deadline`] may have come.
+    pub fn on_timer(&mut self, now: Ns) {
+        self.paths_mut().on_timer(now);
+    }
+
+    /// Packets arrive over other paths than these: what this end sends is worth
+    /// another series of probes even if it waits for no acknowledgement.
+    pub fn keep_asking(&mut self) {
+        self.paths_mut().keep_asking();
+    }
+
+    /// Whether there is reason to probe other than data in flight.
+    pub fn asks(&self) -> bool {
+        self.paths().asks()
     }
 
     /// When the next probe is due or a path has had its time to answer one.

@@ -15,14 +15,16 @@
 //!                 arrival (of a probe)
 //! ```
 //!
-//! Withdrawn paths are probed, all together, after 1 ms and then at intervals
+//! Withdrawn paths are probed, all in one series, after 1 ms and then at intervals
 //! that double up to 64 ms; new trouble or a path that comes back starts over
-//! at 1 ms. At least one path in sixteen, rounded up, stays in use whatever
-//! happens: fewer say nothing about a fabric. It is not more, because when three of
-//! four spines die, the hash may have put less than a quarter of the paths on the
-//! one that is left, and every dead path kept in use costs timeouts.
+//! at 1 ms. That goes on while there is traffic. At least one path in sixteen,
+//! rounded up, stays in use whatever happens: fewer say nothing about a fabric. It is
+//! not more, because when three of four spines die, the hash may have put less than a
+//! quarter of the paths on the one that is left, and every dead path kept in use
+//! costs timeouts.
 
 use super::{
+    pace::Pace,
     question::{
         Question,
         DOUBTS,
@@ -69,6 +71,9 @@ pub struct Paths {
     probe_interval: Ns,
     /// Where the current series continues.
     probe_next: u16,
+    pace: Pace,
+    /// There was traffic since the last series.
+    traffic: bool,
 }
 
 impl Paths {
@@ -85,6 +90,8 @@ impl Paths {
             probe_at: 0,
             probe_interval: PROBE_FIRST,
             probe_next: 0,
+            pace: Pace::new(),
+            traffic: false,
         }
     }
 
@@ -172,7 +179,7 @@ impl Paths {
     pub(super) fn suspect(&mut self, now: Ns, again: bool, wait: Ns) {
         let enough = again || self.doubted >= DOUBTS;
         if enough && self.count >= FEWEST_PATHS && self.question.may_begin(now) {
-            self.question.begin(now, wait);
+            self.question.begin(now, wait, self.count);
         }
     }
 
@@ -214,15 +221,41 @@ impl Paths {
         found
     }
 
+    /// Asks for another series of probes, without data in flight.
+    pub(super) fn keep_asking(&mut self) {
+        self.traffic = true;
+    }
+
+    pub(super) fn asks(&self) -> bool {
+        self.traffic || self.in_question()
+    }
+
+    pub(super) fn on_timer(&mut self, now: Ns) {
+        self.pace.on_timer(now);
+    }
+
     pub(super) fn due_probe(&mut self, now: Ns) -> Option<u16> {
-        if self.in_question() {
-            let mut rest = self.question.next..self.count;
-            let asked = rest.find(|&path| !self.is_withdrawn(path) && !self.question.heard(path));
-            self.question.next = asked.map_or(self.count, |path| path + 1);
-            if let Some(path) = asked {
-                return Some(self.entropy(path));
-            }
+        if self.pace.resumes_at().is_some() {
+            return None;
         }
+        let path = self.asked().or_else(|| self.probed(now))?;
+        self.pace.spend(now);
+        Some(self.entropy(path))
+    }
+
+    /// The next path that is in question.
+    fn asked(&mut self) -> Option<u16> {
+        if !self.in_question() {
+            return None;
+        }
+        let mut rest = self.question.next..self.count;
+        let asked = rest.find(|&path| !self.is_withdrawn(path) && !self.question.heard(path));
+        self.question.next = asked.map_or(self.count, |path| path + 1);
+        asked
+    }
+
+    /// The next withdrawn path of a series that is due.
+    fn probed(&mut self, now: Ns) -> Option<u16> {
         if self.withdrawn == 0 || now < self.probe_at {
             return None;
         }
@@ -230,9 +263,11 @@ impl Paths {
         match path {
             Some(path) => {
                 self.probe_next = path + 1;
-                Some(self.entropy(path))
+                Some(path)
             }
             None => {
+                self.traffic = false;
+                self.pace = Pace::new();
                 self.probe_next = 0;
                 self.probe_at = now.saturating_add(self.probe_interval);
                 self.probe_interval = (2 * self.probe_interval).min(PROBE_LONGEST);
@@ -242,8 +277,14 @@ impl Paths {
     }
 
     pub(super) fn probe_deadline(&self) -> Option<Ns> {
-        let probe = (self.withdrawn > 0).then_some(self.probe_at);
-        [probe, self.question.until()].into_iter().flatten().min()
+        let resume = self.pace.resumes_at().unwrap_or(0);
+        let probe = (self.withdrawn > 0).then_some(self.probe_at.max(resume));
+        let asking = self.in_question() && self.question.next < self.count;
+        let ask = asking.then_some(resume);
+        [probe, ask, self.question.until()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn probe_soon(&mut self, now: Ns) {

@@ -18,8 +18,14 @@
 //!
 //! Who is withdrawn by mistake, because an answer was lost, comes back with the next
 //! probe. If hardly a path turns out to be dead, it takes longer until the next time.
+//!
+//! An end that sends nothing but ACKs asks as well, when a packet that it has
+//! acknowledged comes again: it may be paths of its ACKs that are dead.
 
-use super::MAX_PATHS;
+use super::{
+    pace::Pace,
+    MAX_PATHS, //
+};
 use crate::proto::{
     Ns,
     MSEC, //
@@ -72,9 +78,10 @@ impl Question {
         self.until.is_none() && now >= self.not_before
     }
 
-    /// All paths have `wait` to answer.
-    pub(super) fn begin(&mut self, now: Ns, wait: Ns) {
-        self.until = Some(now.saturating_add(wait));
+    /// All of `paths` have `wait` to answer, the last one too.
+    pub(super) fn begin(&mut self, now: Ns, wait: Ns, paths: u16) {
+        let asking = Pace::duration(paths);
+        self.until = Some(now.saturating_add(wait).saturating_add(asking));
         self.heard = [0; WORDS];
         self.answers = 0;
         self.next = 0;

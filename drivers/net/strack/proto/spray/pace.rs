@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Taking breath in a series of probes.
+//!
+//! A probe is small, but with hundreds of paths a series of them occupies a CPU for
+//! longer than the shortest timeout. So a few leave at a time, and the next few not
+//! before the timer has run, with which everything else that is due gets its turn.
+
+use crate::proto::{
+    Ns,
+    USEC, //
+};
+
+/// Probes that leave together.
+const BATCH: u16 = 8;
+
+/// Time between two batches.
+const GAP: Ns = 8 * USEC;
+
+/// Where a series is.
+#[derive(Clone, Debug)]
+pub(super) struct Pace {
+    /// Probes left in this batch.
+    left: u16,
+    /// When the next batch may leave, if none is left in this one.
+    at: Ns,
+}
+
+impl Pace {
+    pub(super) const fn new() -> Self {
+        Self { left: BATCH, at: 0 }
+    }
+
+    /// When the timer has to run for the next batch.
+    pub(super) fn resumes_at(&self) -> Option<Ns> {
+        (self.left == 0).then_some(self.at)
+    }
+
+    /// The timer has run.
+    pub(super) fn on_timer(&mut self, now: Ns) {
+        if self.left == 0 && now >= self.at {
+            self.left = BATCH;
+        }
+    }
+
+    /// A probe leaves.
+    pub(super) fn spend(&mut self, now: Ns) {
+        self.left = self.left.saturating_sub(1);
+        self.at = now.saturating_add(GAP);
+    }
+
+    /// How long a series of `probes` takes at least.
+    pub(super) fn duration(probes: u16) -> Ns {
+        Ns::from(probes / BATCH) * GAP
+    }
+}
