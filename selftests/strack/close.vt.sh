@@ -67,8 +67,8 @@ settles() {
 		echo "the packet to lose never came"
 		return 1
 	}
-	[ "$TOOK" -le $((SETTLE_MS)) ] || {
-		echo "took $TOOK ms, allowed are $((SETTLE_MS))"
+	[ "$TOOK" -le "$SETTLE_MS" ] || {
+		echo "took $TOOK ms, allowed are $SETTLE_MS"
 		return 1
 	}
 	wait_sockets "$H1" "$before1" 10 && wait_sockets "$H2" "$before2" 10 || {
