@@ -14,6 +14,8 @@ help:
 	@echo
 	@echo '  make demo         the transport in a fabric with four paths, one of which dies'
 	@echo '  make test         everything that CI runs; ends with the number of passed and failed'
+	@echo '  make test-debug   the tests of the modules on a kernel with KASAN, lockdep, kmemleak and'
+	@echo '                    more; the first time it takes 20 to 40 minutes more, to build that'
 	@echo
 	@echo '  make setup        build root, kernel and guest image (the others do this by themselves)'
 	@echo '  make update       the same, and a newer kernel if Debian has one'
@@ -22,6 +24,7 @@ help:
 	@echo '  make userspace    the programs and libraries, to out/bin'
 	@echo '  make install      modules and programs onto this machine (PREFIX, DESTDIR)'
 	@echo '  make shell        a shell in a guest that has all of it'
+	@echo '  make shell-debug  the same, on the kernel of test-debug'
 	@echo '  make lint         formatting, clippy, checkpatch, shellcheck'
 	@echo '  make bench-veth   what a byte costs, beside TCP, over one virtual cable'
 	@echo '  make -C selftests run_tests    the tests on this machine, with the modules loaded'
@@ -29,7 +32,7 @@ help:
 	@echo '  make distclean    that and the cache ($${STRACK_CACHE:-/var/cache/strack})'
 	@echo
 	@echo 'Needed: Debian 12 or newer, or Ubuntu 24.04 or newer, on x86-64; root or sudo; 8 GiB of disk.'
-	@echo 'ARGS="..." passes arguments to the script behind demo, bench-veth, shell and lint.'
+	@echo 'ARGS="..." passes arguments to the script behind demo, bench-veth, shell, lint and test-debug.'
 
 setup:
 	@$(VM)/setup
@@ -39,6 +42,9 @@ update:
 
 test:
 	@$(VM)/test
+
+test-debug:
+	@$(VM)/test-debug $(ARGS)
 
 lint:
 	@$(VM)/lint $(ARGS)
@@ -68,6 +74,9 @@ install:
 shell:
 	@$(VM)/run -i $(ARGS)
 
+shell-debug:
+	@$(VM)/run -k debug -i $(ARGS)
+
 demo:
 	@selftests/fabric/measure demo $(ARGS)
 
@@ -80,4 +89,4 @@ clean:
 distclean:
 	@$(VM)/clean --cache
 
-.PHONY: help setup update test lint modules userspace install shell demo bench-veth clean distclean
+.PHONY: help setup update test test-debug lint modules userspace install shell shell-debug demo bench-veth clean distclean

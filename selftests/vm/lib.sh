@@ -9,6 +9,8 @@
 #	$CACHE/root-KEY/		Debian build root; KEY: the package lists
 #	$CACHE/kernel-RELEASE-KEY/	kernel image, modules, prepared source tree;
 #					KEY: the compilers of the root
+#	$CACHE/kernel-FLAVOUR-VERSION-KEY/	debug kernel (kasan, kcsan) of the same
+#					source; KEY: the compilers and its options
 #	$CACHE/initramfs-KEY.zst	guest image; KEY: root, kernel, its recipe
 #	$CACHE/checkout-KEY/		what is built from one checkout; KEY: its path
 #	$CACHE/cargo/			crates, as downloaded
@@ -26,6 +28,8 @@ top=$(cd "$vm/../.." && pwd)
 CACHE=${STRACK_CACHE:-/var/cache/strack}
 JOBS=${JOBS:-$(nproc)}
 SLOW=${SLOW:-1}
+# shellcheck disable=SC2034 # for the scripts that source this
+SLOW_DEBUG=5 # how much slower a debug kernel is
 
 # Kernels that the modules are written for: from KERNEL_MIN up to, but without,
 # KERNEL_BELOW. Set-up takes the newest that Debian has at the time.
@@ -94,6 +98,53 @@ kernel_dir() {
 	[ -n "$best" ] && echo "$best"
 }
 
+# debug_kernel_wanted FLAVOUR: the name of the debug kernel of the stock one's source
+debug_kernel_wanted() {
+	local kernel release
+	kernel=$(kernel_dir) || return 1
+	release=$(cat "$kernel/release")
+	echo "$CACHE/kernel-$1-${release%%[+-]*}-$( (echo "format 1 ${kernel##*-} $release" &&
+		"$vm/setup-debug" --fragments "$1") | key)"
+}
+
+# debug_kernel_dir FLAVOUR: that kernel, if it is there
+debug_kernel_dir() {
+	local dir
+	dir=$(debug_kernel_wanted "$1") && [ -d "$dir" ] && echo "$dir"
+}
+
+# kernel_of WHICH: the directory of the kernel to boot: stock, debug or kcsan
+kernel_of() {
+	case $1 in
+	stock) kernel_dir || die "there is no kernel yet: run 'make setup'" ;;
+	debug | kcsan) debug_kernel_dir "$(flavour_of "$1")" ||
+		die "there is no $1 kernel yet: run 'selftests/vm/setup-debug $(flavour_of "$1")'" ;;
+	*) die "unknown kernel '$1': stock, debug or kcsan" ;;
+	esac
+}
+
+# flavour_of WHICH: of the debug kernels
+flavour_of() {
+	case $1 in
+	debug) echo kasan ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# setup_for WHICH: whatever a run on this kernel needs
+setup_for() {
+	"$vm/setup"
+	[ "$1" = stock ] || "$vm/setup-debug" "$(flavour_of "$1")"
+}
+
+# built_for NAME WHICH: the directory of what is built for this kernel
+built_for() {
+	case $2 in
+	stock) echo "$BUILD/$1" ;;
+	*) echo "$BUILD/$1-$2" ;;
+	esac
+}
+
 # kernel_supported RELEASE
 kernel_supported() {
 	local version=${1%%[+-]*}
@@ -112,9 +163,9 @@ BUILD=$CACHE/checkout-$(echo "$top" | key)
 # shellcheck disable=SC2034
 OUT=$top/out
 
-# locked COMMAND...: only one set-up at a time
+# locked COMMAND...: only one set-up (of the things behind one $LOCK) at a time
 locked() {
-	exec 9>"$CACHE/lock"
+	exec 9>"${LOCK:-$CACHE/lock}"
 	flock -n 9 || {
 		say "another set-up is running: waiting for it"
 		flock 9

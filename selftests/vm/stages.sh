@@ -91,7 +91,8 @@ kselftests_twice() {
 	count "$name" $((passed + failed - again)) "$again" "$skipped"
 }
 
-# conclude: what failed, and the closing line; its exit code says whether all passed
+# conclude [NOTE]: what failed, a note, and the closing line; its exit code says whether
+# all passed
 conclude() {
 	local passed failed skipped
 	read -r passed failed skipped < <(cat "$logs"/*.tally |
@@ -103,6 +104,7 @@ conclude() {
 		sed -n 's/^test \(.*\) \.\.\. FAILED$/not ok cargo: \1/p' "$logs/cargo.log" 2>/dev/null || :
 		echo "# logs: $logs"
 	fi
+	[ -z "${1:-}" ] || echo "# $1"
 	give_back "$OUT"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
