@@ -331,3 +331,24 @@ fn retransmissions_are_told_apart() {
         "{seen:?}"
     );
 }
+
+/// One packet never gets through, although everything else does and is acknowledged:
+/// it is not sent again for ever.
+#[test]
+fn one_packet_never_arrives() {
+    for window in [1, 4, 1000] {
+        let mut setup = Setup::new(window * 1400).paths(lossy(8, 0));
+        setup.client.retries = 6;
+        let unlucky = setup.isns[CLIENT];
+        let mut net = setup.start();
+        net.censor = Some(Box::new(move |_, _, packet| {
+            matches!(packet, Packet::Data(data) if data.psn.raw() == unlucky)
+        }));
+        let failed = net.run(60 * SEC, |net| net.client().conn.failure().is_some());
+        assert!(failed, "still trying: {:?}", net.client().conn.info());
+        let failure = net.client().conn.failure();
+        assert_eq!(failure, Some(Failure::TimedOut));
+        let again = net.retransmissions[CLIENT];
+        assert!(again <= 2 * 6 + 2, "{again} retransmissions");
+    }
+}

@@ -343,7 +343,14 @@ impl Connection {
     }
 
     /// Calls a packet in flight lost.
+    ///
+    /// One that does not get through at all, although the rest does, is left to the
+    /// timeout after some tries: only that backs off and ends the connection.
     fn lose(&mut self, psn: Psn, cause: Cause, now: Ns) {
+        let tries = self.tx.get(psn).map_or(0, |slot| slot.transmissions);
+        if cause != Cause::Timeout && tries > self.config.retries {
+            return;
+        }
         let Some(slot) = self.tx.lose(psn, cause) else {
             return;
         };
