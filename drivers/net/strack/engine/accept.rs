@@ -79,12 +79,20 @@ const SOCK_STREAM: u16 = 1;
 const ID_TRIES: usize = 8;
 
 /// An INIT whose cookie is good.
+#[derive(Clone, Copy)]
 pub(crate) struct Incoming {
     init: InitHeader,
     peer: Endpoint,
     local: Endpoint,
     /// Interface it came in by.
     dev: i32,
+}
+
+impl Incoming {
+    /// Whether it is the same client's same attempt.
+    fn is_same(&self, other: &Incoming) -> bool {
+        self.init.scid == other.init.scid && self.peer.addr.octets() == other.peer.addr.octets()
+    }
 }
 
 /// A pair of random, non-zero numbers that nobody has yet. Process context.
@@ -159,17 +167,14 @@ pub(crate) fn on_stray_accept(ns: &Arc<NetNs>, header: &AcceptHeader, meta: &RxM
 /// Takes the waiting handshakes one after the other. Process context, one at a time per namespace.
 pub(crate) fn work(ns: &Arc<NetNs>) {
     loop {
-        let item = {
-            let mut incoming = ns.incoming.lock();
-            if incoming.is_empty() {
-                return;
-            }
-            incoming.remove(0)
+        let Some(item) = ns.incoming.lock().first().copied() else {
+            return;
         };
-        let Ok(item) = item else { return };
         if open(ns, &item).is_err() {
             ns.count(Counter::OpenFailed);
         }
+        // Not before the connection can be found: until then the queue is what knows of it.
+        let _ = ns.incoming.lock().remove(0);
     }
 }
 
@@ -201,9 +206,17 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
         },
         dev: device(meta),
     };
-    if ns.incoming.lock().push_within_capacity(item).is_err() {
-        ns.event(Event::ListenOverflow);
-        return;
+    {
+        let mut incoming = ns.incoming.lock();
+        // An impatient client, which is answered when its turn comes. Queued twice, the second one
+        // might find its connection over already, and make another that nobody is at the other end of.
+        if incoming.iter().any(|other| other.is_same(&item)) {
+            return;
+        }
+        if incoming.push_within_capacity(item).is_err() {
+            ns.event(Event::ListenOverflow);
+            return;
+        }
     }
     ns.net.queue_accept_work();
 }
@@ -211,7 +224,7 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
 /// Makes the connection and puts it where accept() finds it.
 #[inline(never)]
 fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
-    // The same INIT may have been queued twice.
+    // The same INIT may have been queued again after it had been worked off.
     if let Some(conn) = ns.conns.find_peer(&item.peer.addr.octets(), item.init.scid) {
         conn.work(|inner, now| inner.proto.on_init(now));
         return Ok(());
