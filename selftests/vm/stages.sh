@@ -10,6 +10,7 @@ begin_logs() {
 	logs=$1
 	rm -rf "$logs"
 	mkdir -p "$logs"
+	aside=()
 }
 
 # count NAME PASSED FAILED SKIPPED
@@ -36,6 +37,23 @@ stage() {
 	local passed failed skipped
 	read -r passed failed skipped <"$logs/$name.tally"
 	echo "# $name: $passed passed, $failed failed, $skipped skipped in $((SECONDS - start)) s"
+}
+
+# stage_aside NAME COMMAND...: the same, beside the stages that follow; what it says is
+# kept until await_stages
+stage_aside() {
+	stage "$@" >"$logs/$1.aside" 2>&1 &
+	aside+=("$1:$!")
+}
+
+# await_stages: waits for the stages that run aside, and lets them speak
+await_stages() {
+	local one
+	for one in "${aside[@]}"; do
+		wait "${one#*:}" || :
+		cat "$logs/${one%:*}.aside"
+	done
+	aside=()
 }
 
 # runner NAME OPTION...: the runner's self-test
