@@ -45,6 +45,7 @@ use crate::{
     },
 };
 use kernel::{
+    alloc::KVVec,
     prelude::*,
     sync::Arc, //
 };
@@ -72,7 +73,7 @@ pub(crate) struct NetNs {
     /// Handshakes whose client has shown its address, on their way to process context. Receive
     /// softirq and the accept work.
     #[pin]
-    pub(crate) incoming: BhLock<KVec<Incoming>>,
+    pub(crate) incoming: BhLock<KVVec<Incoming>>,
 }
 
 impl NetNs {
@@ -81,7 +82,7 @@ impl NetNs {
         let counters = Counters::new(&net)?;
         let conns = Table::new()?;
         let ports = Ports::new()?;
-        let incoming = KVec::with_capacity(INCOMING_MAX, GFP_KERNEL)?;
+        let incoming = KVVec::with_capacity(INCOMING_MAX, GFP_KERNEL)?;
         Arc::pin_init(
             try_pin_init!(NetNs {
                 net,
