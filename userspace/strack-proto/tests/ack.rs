@@ -210,3 +210,24 @@ fn a_sender_in_trouble_is_answered_twice() {
     assert_eq!(acks.take(), None);
     assert!(!acks.is_due());
 }
+
+/// Each PROBE speaks of another path, so none is answered for another one, even if the
+/// host gets to send only after many of them.
+#[test]
+fn every_probe_is_answered() {
+    let config = Config::default();
+    let mut acks = Schedule::new(&config);
+    for probes in [3, 32, 40] {
+        for psn in 0..probes {
+            acks.on_probe(echo(psn, flags::ACK_PROBE));
+        }
+        let mut answers = Vec::new();
+        while acks.is_due() {
+            answers.extend(acks.take().map(|echo| echo.psn.raw()));
+        }
+        answers.dedup();
+        // The latest ones, if they are too many.
+        let expected: Vec<u32> = (probes.max(32) - 32..probes).collect();
+        assert_eq!(answers, expected);
+    }
+}

@@ -90,7 +90,7 @@ fn all_are_asked_together() {
         for entropy in [BASE, BASE + 4, BASE + 8] {
             assert!(!spray.in_question());
             assert_eq!(spray.feedback(entropy, Feedback::Timeout, 0), None);
-            spray.suspect(0, false, MSEC);
+            spray.suspect(0, MSEC);
         }
         assert!(spray.in_question() && spray.unanswered());
         assert_eq!(due(&mut spray, 0), (BASE..BASE + 128).collect::<Vec<_>>());
@@ -123,21 +123,21 @@ fn all_are_asked_together() {
 fn nobody_answers() {
     let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 7);
     assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
-    spray.suspect(0, true, MSEC);
+    spray.ask(0, MSEC, 1);
     assert_eq!(due(&mut spray, 0).len(), 128);
     assert_eq!(spray.judge(MSEC + ASKING), 120);
     assert!(!spray.unanswered());
-    spray.suspect(7 * MSEC, true, MSEC);
+    spray.ask(7 * MSEC, MSEC, 1);
     assert!(!spray.in_question());
-    spray.suspect(8 * MSEC, true, MSEC);
+    spray.ask(8 * MSEC, MSEC, 1);
     assert!(spray.in_question());
     assert_eq!(spray.judge(9 * MSEC + ASKING), 0);
-    spray.suspect(16 * MSEC, true, MSEC);
+    spray.ask(16 * MSEC, MSEC, 1);
     assert!(spray.in_question());
     assert_eq!(spray.judge(17 * MSEC + ASKING), 0);
-    spray.suspect(31 * MSEC, true, MSEC);
+    spray.ask(31 * MSEC, MSEC, 1);
     assert!(!spray.in_question());
-    spray.suspect(32 * MSEC, true, MSEC);
+    spray.ask(32 * MSEC, MSEC, 1);
     assert!(spray.in_question());
 }
 
@@ -335,6 +335,39 @@ fn probes_back_off() {
     spray.feedback(BASE + 6, Feedback::Ok, now);
     assert_eq!(spray.probe_deadline(), Some(now + MSEC));
     assert_eq!(due(&mut spray, now + MSEC), [BASE + 1]);
+}
+
+/// A path that comes and goes, or a peer that says so, causes no more than some series
+/// of probes in 64 ms.
+#[test]
+fn a_path_that_flaps_is_not_probed_all_the_time() {
+    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 3);
+    for entropy in BASE..BASE + 100 {
+        withdraw(&mut spray, entropy, 0);
+    }
+    let mut probes = 0;
+    for now in (MSEC..640 * MSEC).step_by(500_000) {
+        spray.feedback(BASE, Feedback::Ok, now);
+        probes += due(&mut spray, now).len();
+        withdraw(&mut spray, BASE, now);
+    }
+    assert!(probes <= 10 * 8 * 100, "{probes} probes");
+}
+
+/// However long a timeout is, there is a time without a question.
+#[test]
+fn pauses_are_longer_than_questions() {
+    for timeout in [MSEC, 100 * MSEC, 2000 * MSEC] {
+        let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 3);
+        spray.ask(0, timeout, 4);
+        assert!(spray.in_question());
+        spray.judge(4 * timeout + ASKING);
+        assert!(!spray.in_question());
+        spray.ask(8 * timeout - 1, timeout, 1);
+        assert!(!spray.in_question());
+        spray.ask(8 * timeout, timeout, 1);
+        assert!(spray.in_question());
+    }
 }
 
 #[test]

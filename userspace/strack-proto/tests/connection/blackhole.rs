@@ -216,8 +216,10 @@ fn three_spines_die() {
     }
     spread("1 MiB in ms", took.iter().copied());
     spread("withdrawn by the receiver", kept.into_iter().map(u64::from));
-    // It takes 0.3 s without the cut, and took 19 s without asking.
-    assert!(took.iter().all(|&took| took < 3_000));
+    // Without asking it took 7 s, and up to 19.
+    took.sort_unstable();
+    assert!(took[took.len() / 2] < 1_500);
+    assert!(took.iter().all(|&took| took < 5_000));
 }
 
 /// Nothing is lost, so nothing is sent again.

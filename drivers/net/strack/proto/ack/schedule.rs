@@ -7,7 +7,8 @@
 //! time, but some are worth an ACK at once. Those that become due before the
 //! host gets to send are merged into one, which answers the packet that has most
 //! to tell: a congestion mark before a duplicate before the newest packet. The
-//! answer to a PROBE is always a packet of its own. When a sender is in trouble, as
+//! answer to a PROBE is always a packet of its own, since it speaks of one path; while
+//! the host is busy sending, the latest of them wait. When a sender is in trouble, as
 //! retransmissions and probes show, it is answered twice, on two paths: the trouble
 //! may be that the path of an ACK is dead.
 
@@ -51,6 +52,10 @@ impl Echo {
     }
 }
 
+/// Most PROBEs that can wait for their answers: what a peer with many paths sends
+/// within some hundred microseconds. The oldest gives way.
+const PROBES: usize = 32;
+
 /// The acknowledgements that are pending.
 pub struct Schedule {
     every_bytes: u32,
@@ -61,7 +66,10 @@ pub struct Schedule {
     due: bool,
     // The packet to answer.
     echo: Option<Echo>,
-    probe: Option<Echo>,
+    // PROBEs to answer, in a ring: where the oldest is, and how many.
+    probes: [Option<Echo>; PROBES],
+    first_probe: usize,
+    probe_count: usize,
     // An answer that has been given once and shall be given again.
     repeat: Option<Echo>,
     deadline: Option<Ns>,
@@ -78,7 +86,9 @@ impl Schedule {
             packets: 0,
             due: false,
             echo: None,
-            probe: None,
+            probes: [None; PROBES],
+            first_probe: 0,
+            probe_count: 0,
             repeat: None,
             deadline: None,
         }
@@ -107,7 +117,25 @@ impl Schedule {
 
     /// A PROBE has arrived.
     pub fn on_probe(&mut self, echo: Echo) {
-        self.probe = Some(echo);
+        if self.probe_count == PROBES {
+            self.take_probe();
+        }
+        let last = (self.first_probe + self.probe_count) % PROBES;
+        if let Some(slot) = self.probes.get_mut(last) {
+            *slot = Some(echo);
+            self.probe_count += 1;
+        }
+    }
+
+    /// The oldest PROBE that waits for its answer.
+    fn take_probe(&mut self) -> Option<Echo> {
+        if self.probe_count == 0 {
+            return None;
+        }
+        let first = self.first_probe;
+        self.first_probe = (first + 1) % PROBES;
+        self.probe_count -= 1;
+        self.probes.get_mut(first)?.take()
     }
 
     /// Something other than a packet makes an ACK due.
@@ -131,7 +159,7 @@ impl Schedule {
 
     /// Whether an ACK is due.
     pub fn is_due(&self) -> bool {
-        self.due || self.probe.is_some() || self.repeat.is_some()
+        self.due || self.probe_count > 0 || self.repeat.is_some()
     }
 
     /// An ACK that is due leaves now. Returns the packet it answers, if any.
@@ -139,7 +167,7 @@ impl Schedule {
         if let Some(again) = self.repeat.take() {
             return Some(again);
         }
-        let echo = match self.probe.take() {
+        let echo = match self.take_probe() {
             Some(probe) => Some(probe),
             None => {
                 self.bytes = 0;

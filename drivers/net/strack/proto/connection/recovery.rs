@@ -91,7 +91,7 @@ impl Recovery {
             unrequested: 0,
             received_bytes: 0,
             delivered_to: None,
-            initial_rto: config.rto_initial,
+            initial_rto: config.rto_initial.min(config.rto_max),
             tail: None,
             persist_tries: 0,
             persist_unanswered: 0,
@@ -190,10 +190,12 @@ impl Connection {
     /// Whether it matters which paths work: data is on its way, or ACKs are, for the
     /// peer's.
     pub(super) fn asks_paths(&self) -> bool {
-        let open = self.handshake == Handshake::Done
-            && self.state.is_connected()
-            && self.state != State::TimeWait;
-        open && (self.has_unacked_data() || self.spray.asks())
+        self.uses_paths() && (self.has_unacked_data() || self.spray.asks())
+    }
+
+    fn uses_paths(&self) -> bool {
+        let done = self.handshake == Handshake::Done;
+        done && self.state.is_connected() && self.state != State::TimeWait
     }
 
     /// The peer has sent a packet again that had arrived. Perhaps it was impatient, or
@@ -203,8 +205,9 @@ impl Connection {
     /// This end may know little of the RTT, and a long wait costs nothing, since paths
     /// that answer are preferred before it is over.
     pub(super) fn doubt_ack_paths(&mut self, now: Ns) {
-        let wait = self.timeout().saturating_mul(ACK_DOUBT_WAIT);
-        self.spray.suspect(now, true, wait);
+        if self.uses_paths() {
+            self.spray.ask(now, self.timeout(), ACK_DOUBT_WAIT);
+        }
     }
 
     /// A packet leaves: the timer runs from now on if it does not yet.
@@ -360,8 +363,12 @@ impl Connection {
         let len = u64::from(slot.len);
         self.path_feedback(slot.entropy, Feedback::Timeout, now);
         if self.recovery.expiries <= 1 {
-            let wait = self.timeout();
-            self.spray.suspect(now, slot.transmissions > 1, wait);
+            let timeout = self.timeout();
+            if slot.transmissions > 1 {
+                self.spray.ask(now, timeout, 1);
+            } else {
+                self.spray.suspect(now, timeout);
+            }
         }
         if self.spray.in_question() {
             self.window.on_path_loss(len);

@@ -131,10 +131,16 @@ impl Spraying {
         (0..paths.count()).map(|path| paths.entropy(path))
     }
 
-    /// A packet was lost, perhaps `again` on another path: all paths are asked
-    /// whether they work if so, or if several are doubted. They have `wait` to answer.
-    pub fn suspect(&mut self, now: Ns, again: bool, wait: Ns) {
-        self.paths_mut().suspect(now, again, wait);
+    /// A packet was lost: all paths are asked whether they work if several are doubted.
+    /// They have one `timeout` to answer.
+    pub fn suspect(&mut self, now: Ns, timeout: Ns) {
+        self.paths_mut().suspect(now, timeout);
+    }
+
+    /// All paths are asked whether they work, if that was not done just before. They
+    /// have `wait` times `timeout` to answer.
+    pub fn ask(&mut self, now: Ns, timeout: Ns, wait: Ns) {
+        self.paths_mut().ask(now, timeout, wait);
     }
 
     /// Whether it is being found out which paths work.

@@ -17,7 +17,7 @@
 //!
 //! Withdrawn paths are probed, all in one series, after 1 ms and then at intervals
 //! that double up to 64 ms; new trouble or a path that comes back starts over
-//! at 1 ms. That goes on while there is traffic. At least one path in sixteen,
+//! at 1 ms, once per 64 ms. That goes on while there is traffic. At least one path in sixteen,
 //! rounded up, stays in use whatever happens: fewer say nothing about a fabric. It is
 //! not more, because when three of four spines die, the hash may have put less than a
 //! quarter of the paths on the one that is left, and every dead path kept in use
@@ -71,6 +71,8 @@ pub struct Paths {
     probe_interval: Ns,
     /// Where the current series continues.
     probe_next: u16,
+    /// When intervals may be short again.
+    restart_from: Ns,
     pace: Pace,
     /// There was traffic since the last series.
     traffic: bool,
@@ -90,6 +92,7 @@ impl Paths {
             probe_at: 0,
             probe_interval: PROBE_FIRST,
             probe_next: 0,
+            restart_from: 0,
             pace: Pace::new(),
             traffic: false,
         }
@@ -174,12 +177,17 @@ impl Paths {
         }
     }
 
-    /// Calls all paths into question if several are doubted, or a packet was lost
-    /// `again`: they have `wait` to answer a probe.
-    pub(super) fn suspect(&mut self, now: Ns, again: bool, wait: Ns) {
-        let enough = again || self.doubted >= DOUBTS;
-        if enough && self.count >= FEWEST_PATHS && self.question.may_begin(now) {
-            self.question.begin(now, wait, self.count);
+    /// Calls all paths into question if several are doubted.
+    pub(super) fn suspect(&mut self, now: Ns, timeout: Ns) {
+        if self.doubted >= DOUBTS {
+            self.ask(now, timeout, 1);
+        }
+    }
+
+    /// Calls all paths into question: they have `wait` timeouts to answer a probe.
+    pub(super) fn ask(&mut self, now: Ns, timeout: Ns, wait: Ns) {
+        if self.count >= FEWEST_PATHS && self.question.may_begin(now) {
+            self.question.begin(now, timeout, wait, self.count);
         }
     }
 
@@ -287,10 +295,15 @@ impl Paths {
             .min()
     }
 
+    /// Starts over with short intervals. Not too often, or else a path that comes and
+    /// goes, or a peer that pretends so, would keep them short.
     fn probe_soon(&mut self, now: Ns) {
-        let soon = now.saturating_add(PROBE_FIRST);
+        if now < self.restart_from {
+            return;
+        }
+        self.restart_from = now.saturating_add(PROBE_LONGEST);
         self.probe_interval = PROBE_FIRST;
         self.probe_next = 0;
-        self.probe_at = soon;
+        self.probe_at = now.saturating_add(PROBE_FIRST);
     }
 }

@@ -40,7 +40,8 @@ pub(super) const FEWEST_PATHS: u16 = 8;
 /// This part of the paths has to answer before data is sent on those that did.
 const QUORUM: u16 = 8;
 
-/// Time between two questions: in timeouts, and at most.
+/// Least time between two questions in timeouts, and what it grows to at most if that
+/// is not more already.
 const PAUSE: Ns = 8;
 const LONGEST_PAUSE: Ns = 128 * MSEC;
 
@@ -78,15 +79,18 @@ impl Question {
         self.until.is_none() && now >= self.not_before
     }
 
-    /// All of `paths` have `wait` to answer, the last one too.
-    pub(super) fn begin(&mut self, now: Ns, wait: Ns, paths: u16) {
+    /// All of `paths` have `wait` timeouts to answer, the last one too.
+    pub(super) fn begin(&mut self, now: Ns, timeout: Ns, wait: Ns, paths: u16) {
+        let answering = timeout.saturating_mul(wait);
         let asking = Pace::duration(paths);
-        self.until = Some(now.saturating_add(wait).saturating_add(asking));
+        let end = now.saturating_add(answering).saturating_add(asking);
+        self.until = Some(end);
         self.heard = [0; WORDS];
         self.answers = 0;
         self.next = 0;
-        let pause = wait.saturating_mul(self.pause).min(LONGEST_PAUSE);
-        self.not_before = now.saturating_add(pause);
+        let least = timeout.saturating_mul(PAUSE);
+        let pause = timeout.saturating_mul(self.pause).min(LONGEST_PAUSE);
+        self.not_before = now.saturating_add(pause.max(least));
     }
 
     /// The time for answers is over. `productive` if that was worth it.
