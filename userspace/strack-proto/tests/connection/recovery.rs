@@ -341,9 +341,9 @@ fn one_packet_never_arrives() {
         setup.client.retries = 6;
         let unlucky = setup.isns[CLIENT];
         let mut net = setup.start();
-        net.censor = Some(Box::new(move |_, _, packet| {
-            matches!(packet, Packet::Data(data) if data.psn.raw() == unlucky)
-        }));
+        net.censor = Some(Box::new(
+            move |_, _, packet| matches!(packet, Packet::Data(data) if data.psn.raw() == unlucky),
+        ));
         let failed = net.run(60 * SEC, |net| net.client().conn.failure().is_some());
         assert!(failed, "still trying: {:?}", net.client().conn.info());
         let failure = net.client().conn.failure();
