@@ -6,10 +6,7 @@
 //! connections of it, [`carrier`] takes their packets through UDP, and [`family`] is what programs see
 //! of all that. [`observe`] counts. [`sys`] is the border to C.
 
-use kernel::{
-    error::to_result,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 mod carrier;
 mod engine;
@@ -31,19 +28,14 @@ module! {
 }
 
 /// The module while it is loaded: dropping it takes back all that was registered.
-struct Strack;
+struct Strack {
+    _family: sys::family::Registration,
+}
 
 impl kernel::Module for Strack {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        // SAFETY: Called once, before anything of this module is in use.
-        to_result(unsafe { sys::bindings::strack_c_family_register() })?;
-        Ok(Strack)
-    }
-}
-
-impl Drop for Strack {
-    fn drop(&mut self) {
-        // SAFETY: Registered by `init`; a module with open sockets is not unloaded.
-        unsafe { sys::bindings::strack_c_family_unregister() }
+        Ok(Strack {
+            _family: sys::family::Registration::new()?,
+        })
     }
 }

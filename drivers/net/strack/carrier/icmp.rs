@@ -13,16 +13,9 @@ use crate::{
         NetNs, //
     },
     observe::counters::Event,
-    sys::{
-        bindings,
-        udp, //
-    },
+    sys::udp::IcmpHeaders, //
 };
-use core::mem::ManuallyDrop;
-use kernel::sync::{
-    rcu,
-    Arc, //
-};
+use kernel::sync::Arc;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,24 +43,8 @@ pub(crate) struct IcmpMeta {
     pub(crate) header: [u8; 32],
 }
 
-/// An ICMP error has come in for a packet to our port.
-///
-/// # Safety
-///
-/// `sk` is a socket of [`udp::UdpSocket`], and `icmp` is valid during the call.
-#[no_mangle]
-unsafe extern "C" fn strack_udp_icmp(sk: *mut bindings::sock, icmp: *const udp::IcmpHeaders) {
-    let _rcu = rcu::read_lock();
-    // SAFETY: By the safety requirements, in a read-side section.
-    let owner = unsafe { udp::owner(sk) };
-    if owner.is_null() {
-        return;
-    }
-    // SAFETY: As in `strack_udp_ready()`: a reference that is not ours to drop.
-    let ns = ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast::<NetNs>()) });
-    // SAFETY: By the safety requirements.
-    let icmp = unsafe { &*icmp };
-
+/// An ICMP error has come in for a packet to our port. Receive softirq.
+pub(crate) fn report(ns: &Arc<NetNs>, icmp: &IcmpHeaders) {
     let kind = if icmp.too_big {
         ns.counters.event(Event::IcmpFragNeeded);
         IcmpKind::FragNeeded { mtu: icmp.mtu }
@@ -82,5 +59,5 @@ unsafe extern "C" fn strack_udp_icmp(sk: *mut bindings::sock, icmp: *const udp::
         kind,
         header: icmp.header,
     };
-    engine::input::icmp(&ns, &meta);
+    engine::input::icmp(ns, &meta);
 }

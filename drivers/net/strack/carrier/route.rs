@@ -9,10 +9,12 @@ use crate::{
     carrier::Addr,
     engine::NetNs,
     proto::wire::DATA_HEADER,
-    sys::udp::{
-        self,
-        Dst,
-        Flow, //
+    sys::{
+        dst::{
+            Dst,
+            Flow, //
+        },
+        udp, //
     },
 };
 use kernel::prelude::*;
@@ -51,14 +53,12 @@ impl Route {
     ///
     /// The route must not outlive its namespace.
     pub(crate) fn lookup(ns: &NetNs, key: &FlowKey) -> Result<Route> {
-        let net = ns.net.as_net();
         let mut flow = Flow {
             saddr: key.saddr.octets(),
             daddr: key.daddr.octets(),
             oif: key.oif,
             mark: key.mark,
-            // SAFETY: As below.
-            uid: unsafe { udp::net_uid(net) },
+            uid: ns.net.uid(),
             tos: 0,
             sport: 0,
             dport: udp::port(),
@@ -66,9 +66,7 @@ impl Route {
         if key.daddr.is_any() || key.daddr.is_multicast() {
             return Err(ENETUNREACH);
         }
-        // SAFETY: The namespace is alive as long as its state is in use, and routes are dropped
-        // before that ends.
-        let dst = unsafe { Dst::lookup(net, &mut flow) }?;
+        let dst = Dst::lookup(&ns.net, &mut flow)?;
         Ok(Route {
             dst,
             saddr: Addr::new(flow.saddr),

@@ -3,8 +3,8 @@
 //! The way in: from a UDP socket's queue to the engine.
 //!
 //! The network stack queues a datagram, or a train that it has not taken apart, and calls
-//! [`strack_udp_ready`] in the receive softirq. There the queue is emptied, so nobody sleeps on it and
-//! nothing is copied. Several CPUs may do so at once.
+//! us ([`drain`]) in the receive softirq. There the queue is emptied, so nobody sleeps on it and nothing
+//! is copied. Several CPUs may do so at once.
 
 use crate::{
     carrier::Addr,
@@ -14,18 +14,13 @@ use crate::{
     },
     observe::counters::Event,
     sys::{
-        bindings,
         skb::Skb,
         udp, //
     },
 };
-use core::mem::ManuallyDrop;
 use kernel::{
     prelude::*,
-    sync::{
-        rcu,
-        Arc, //
-    },
+    sync::Arc, //
 };
 
 /// Packets taken in one call. There is a call for each packet queued, so whatever one call leaves
@@ -69,33 +64,13 @@ impl RxMeta {
     }
 }
 
-/// Something is in the queue of `sk`.
-///
-/// # Safety
-///
-/// `sk` is a socket of [`udp::UdpSocket`]; bottom halves are off.
-#[no_mangle]
-unsafe extern "C" fn strack_udp_ready(sk: *mut bindings::sock) {
-    let _rcu = rcu::read_lock();
-    // SAFETY: By the safety requirements, in a read-side section.
-    let owner = unsafe { udp::owner(sk) };
-    let ns = if owner.is_null() {
-        None
-    } else {
-        // SAFETY: The owner is what `Arc::into_raw()` gave, and that reference lasts until the
-        // read-side section ends. Ours is not counted, hence not dropped.
-        Some(ManuallyDrop::new(unsafe {
-            Arc::from_raw(owner.cast::<NetNs>())
-        }))
-    };
+/// Takes what `next` has, the packets that wait for a namespace; none when its sockets are being
+/// closed. In an RCU read-side section, bottom halves off.
+pub(crate) fn drain(ns: Option<&Arc<NetNs>>, mut next: impl FnMut() -> Option<Skb>) {
     for _ in 0..BUDGET {
-        // SAFETY: By the safety requirements.
-        let Some(skb) = (unsafe { udp::receive(sk) }) else {
-            return;
-        };
-        match &ns {
+        let Some(skb) = next() else { return };
+        match ns {
             Some(ns) => deliver(ns, skb),
-            // The socket is being closed.
             None => drop(skb),
         }
     }

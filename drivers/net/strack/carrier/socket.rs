@@ -11,26 +11,18 @@
 
 use crate::{
     engine::NetNs,
-    observe::counters::Counters,
-    sys::udp::{
-        self,
-        OpenLock,
-        UdpSocket, //
+    sys::{
+        rcu_cell::RcuCell,
+        udp::{
+            self,
+            OpenLock,
+            UdpSockets, //
+        },
     },
 };
 use kernel::{
-    bindings,
     prelude::*,
-    sync::{
-        atomic::{
-            Acquire,
-            Atomic,
-            Full,
-            Release, //
-        },
-        rcu,
-        Arc, //
-    },
+    sync::Arc, //
 };
 
 /// Bytes that may wait between the network stack and the engine, for each socket. The queue is
@@ -38,90 +30,17 @@ use kernel::{
 /// one works it off.
 const RECEIVE_BUFFER: i32 = 16 << 20;
 
-/// The open sockets.
-pub(crate) struct Sockets {
-    v4: UdpSocket,
-    /// None where the kernel has no IPv6.
-    v6: Option<UdpSocket>,
-    /// Made into a raw pointer for the sockets to find; given back when they are gone.
-    owner: *const NetNs,
-}
-
-impl Sockets {
-    fn open(ns: &Arc<NetNs>) -> Result<Sockets> {
-        let net = ns.net.as_net();
-        let port = udp::port();
-        if port == 0 {
-            // Would be bound to some free port, where nobody sends to.
-            return Err(EINVAL);
-        }
-        // SAFETY: The namespace is alive as long as its state is in use, and the sockets are closed
-        // when that ends.
-        let v4 = unsafe { UdpSocket::open(net, true, port) }?;
-        // SAFETY: As above.
-        let v6 = match unsafe { UdpSocket::open(net, false, port) } {
-            Ok(socket) => Some(socket),
-            Err(error) if error == EAFNOSUPPORT => None,
-            Err(error) => return Err(error),
-        };
-        let owner = Arc::into_raw(ns.clone());
-        for socket in [Some(&v4), v6.as_ref()].into_iter().flatten() {
-            // SAFETY: `owner` is a reference that is given back a grace period after the sockets are
-            // dropped.
-            unsafe { socket.attach(owner.cast(), RECEIVE_BUFFER) };
-        }
-        Ok(Sockets { v4, v6, owner })
-    }
-
-    /// The socket to send with.
-    pub(crate) fn get(&self, v4: bool) -> Option<&UdpSocket> {
-        if v4 {
-            Some(&self.v4)
-        } else {
-            self.v6.as_ref()
-        }
-    }
-
-    /// The counters of the namespace.
-    pub(crate) fn counters(&self) -> &Counters {
-        // SAFETY: `owner` stands for a reference.
-        unsafe { &(*self.owner).counters }
-    }
-
-    fn close(self) {
-        let owner = self.owner;
-        drop(self.v6);
-        drop(self.v4);
-        // Softirqs that found the sockets, or the owner behind them, have left after this.
-        // SAFETY: Process context.
-        unsafe { bindings::synchronize_rcu() };
-        // SAFETY: The reference made when they were opened.
-        drop(unsafe { Arc::from_raw(owner) });
-    }
-}
-
 /// The way packets of a network namespace come in and go out.
-///
-/// # Invariants
-///
-/// The pointer is null or from `KBox::into_raw()`. It is changed under [`OpenLock`] only, and what it
-/// pointed to is freed a grace period later.
 pub(crate) struct Carrier {
-    sockets: Atomic<*mut Sockets>,
+    /// Changed under [`OpenLock`] only.
+    sockets: RcuCell<UdpSockets>,
 }
-
-// SAFETY: What the pointer leads to may be used from everywhere, see `UdpSocket`; the owner in it is
-// an `Arc` in all but name.
-unsafe impl Send for Carrier {}
-// SAFETY: As above.
-unsafe impl Sync for Carrier {}
 
 impl Carrier {
     /// A carrier with no socket open.
     pub(crate) fn new() -> Carrier {
-        // INVARIANT: The pointer is null.
         Carrier {
-            sockets: Atomic::new(core::ptr::null_mut()),
+            sockets: RcuCell::new(),
         }
     }
 
@@ -137,16 +56,20 @@ impl Carrier {
         if self.is_open() {
             return Ok(());
         }
-        let place = KBox::<Sockets>::new_uninit(GFP_KERNEL)?;
-        let sockets = KBox::write(place, Sockets::open(ns)?);
-        // INVARIANT: From `KBox::into_raw()`, under the lock.
-        self.sockets.store(KBox::into_raw(sockets), Release);
+        let port = udp::port();
+        if port == 0 {
+            // Would be bound to some free port, where nobody sends to.
+            return Err(EINVAL);
+        }
+        let place = KBox::<UdpSockets>::new_uninit(GFP_KERNEL)?;
+        let sockets = KBox::write(place, UdpSockets::open(ns, port, RECEIVE_BUFFER)?);
+        self.sockets.replace(Some(sockets));
         Ok(())
     }
 
     /// Whether the sockets are open.
     pub(crate) fn is_open(&self) -> bool {
-        !self.sockets.load(Acquire).is_null()
+        self.sockets.is_some()
     }
 
     /// Closes the sockets. When this returns nothing comes in any more, and no call into the engine
@@ -154,24 +77,15 @@ impl Carrier {
     pub(crate) fn close(&self) {
         let sockets = {
             let _lock = OpenLock::lock();
-            // INVARIANT: Null, under the lock.
-            self.sockets.xchg(core::ptr::null_mut(), Full)
+            // Senders have left after this.
+            self.sockets.replace(None)
         };
-        if sockets.is_null() {
-            return;
-        }
-        // Senders have left after this.
-        // SAFETY: Process context.
-        unsafe { bindings::synchronize_rcu() };
-        // SAFETY: By the type invariant, and nobody else has the pointer any more.
-        let sockets = unsafe { KBox::from_raw(sockets) };
-        KBox::into_inner(sockets).close();
+        drop(sockets);
     }
 
     /// Gives the open sockets to `f`, which must not sleep. None when they are not open.
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&Sockets) -> R) -> Option<R> {
-        let _rcu = rcu::read_lock();
-        // SAFETY: By the type invariant what the pointer leads to outlives the read-side section.
-        unsafe { self.sockets.load(Acquire).as_ref() }.map(f)
+    #[inline]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&UdpSockets) -> R) -> Option<R> {
+        self.sockets.with(f)
     }
 }

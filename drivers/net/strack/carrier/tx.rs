@@ -12,11 +12,9 @@ use crate::{
     },
     observe::counters::Event,
     sys::{
+        dst::TxHeaders,
         skb::Skb,
-        udp::{
-            self,
-            TxHeaders, //
-        },
+        udp, //
     },
 };
 use kernel::prelude::*;
@@ -46,7 +44,7 @@ pub(crate) fn xmit(carrier: &Carrier, route: &Route, skb: Skb, entropy: u16, ect
     };
     // Nobody counts for a carrier that is closed, and what its connections still say is lost with it.
     carrier.with(|sockets| {
-        let counters = sockets.counters();
+        let counters = &sockets.owner().counters;
         let (bytes, packets) = (skb.len() as u64, skb.packets());
         let sent = match sockets.get(route.daddr().is_v4()) {
             Some(socket) => route.dst().xmit(socket, skb, &headers),

@@ -50,7 +50,10 @@ use crate::{
             self,
             Sock, //
         },
-        table::Node,
+        table::{
+            Link,
+            Node, //
+        },
         timer::{
             self,
             Expire,
@@ -178,8 +181,8 @@ pub(crate) struct Inner {
     sending: bool,
     /// There may be more to send.
     send_again: bool,
-    /// The connection has been taken out of the table.
-    removed: bool,
+    /// Its place in the table, until it is taken out.
+    link: Option<Link>,
     /// It has ended with its namespace, and sends nothing any more.
     pub(super) discarded: bool,
     /// When a packet was last acknowledged, or the socket closed.
@@ -230,7 +233,7 @@ impl Conn {
             timer_at: None,
             sending: false,
             send_again: false,
-            removed: false,
+            link: None,
             discarded: false,
             progress_at: 0,
             proto,
@@ -246,15 +249,22 @@ impl Conn {
             }),
             GFP_KERNEL,
         )?;
-        if !ns.conns.insert(&conn) {
-            return Err(EAGAIN);
+        {
+            // Whoever finds it there waits until the link is in its place.
+            let mut inner = conn.inner.lock();
+            inner.link = Some(ns.conns.insert(&conn).ok_or(EAGAIN)?);
         }
         Ok(conn)
     }
 
-    /// Its place in the table.
+    /// Where it is in the table.
     pub(crate) fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Its timer.
+    pub(crate) fn timer(&self) -> &Timer<Conn> {
+        &self.timer
     }
 
     /// Looks at the connection under its lock, changing nothing that would want a packet sent.
@@ -295,9 +305,9 @@ impl Conn {
                     break;
                 }
                 now = timer::now();
-                if round == ROUNDS_MAX && !inner.removed {
+                if round == ROUNDS_MAX && inner.link.is_some() {
                     // Others bring more all the time: let the timer go on with it.
-                    inner.set_timer(self, now);
+                    inner.set_timer(now);
                     break;
                 }
             }
@@ -345,20 +355,13 @@ impl Conn {
         });
     }
 
-    /// Waits for the timer's callback; the timer is not set any more. RCU callback.
-    pub(crate) fn quiesce(&self) {
-        self.timer.shut();
-    }
-
     /// Takes the connection out of everything that keeps it but its users.
     fn remove(&self, inner: &mut Inner) {
-        if inner.removed {
+        let Some(link) = inner.link.take() else {
             return;
-        }
-        inner.removed = true;
-        self.timer.stop();
+        };
         inner.timer_at = None;
-        self.ns.conns.remove(self);
+        self.ns.conns.remove(link);
     }
 }
 
@@ -366,7 +369,7 @@ impl Expire for Conn {
     fn expired(self: Arc<Self>) {
         self.work(|inner, now| {
             inner.timer_at = None;
-            if inner.removed {
+            if inner.link.is_none() {
                 return;
             }
             if inner.orphan_deadline().is_some_and(|at| at <= now) {
@@ -459,7 +462,7 @@ impl Inner {
             }
             _ => (),
         }
-        self.rearm(conn, now);
+        self.rearm(now);
     }
 
     /// Parts with the socket: the connection needs nobody's memory any more.
@@ -490,18 +493,18 @@ impl Inner {
         })
     }
 
-    /// Sets the timer. Not for a connection that has been removed.
-    fn set_timer(&mut self, conn: &Arc<Conn>, at: Ns) {
-        self.timer_at = Some(at);
-        // SAFETY: The timer is the connection's own and its lock is held. `removed` is not set, so
-        // the table has a reference still, and calls `quiesce` before it gives that back.
-        unsafe { conn.timer.set(conn, at) };
+    /// Sets the timer, unless the connection has been taken out of the table.
+    fn set_timer(&mut self, at: Ns) {
+        if let Some(link) = &mut self.link {
+            self.timer_at = Some(at);
+            link.set_timer(at);
+        }
     }
 
     /// Moves the timer, if it would fire too late. One that fires too early costs less than moving
     /// it with every packet: the handler looks at what is due and sets it anew.
-    fn rearm(&mut self, conn: &Arc<Conn>, now: Ns) {
-        if self.removed {
+    fn rearm(&mut self, now: Ns) {
+        if self.link.is_none() {
             return;
         }
         let deadlines = [
@@ -515,7 +518,7 @@ impl Inner {
         if self.timer_at.is_some_and(|at| at <= due && at > now) {
             return;
         }
-        self.set_timer(conn, due);
+        self.set_timer(due);
     }
 }
 

@@ -13,20 +13,11 @@ use crate::{
         Counts, //
     },
     sys::{
-        bindings,
+        counters::CounterArray,
         netns::NetHandle, //
     },
 };
-use core::ptr::NonNull;
-use kernel::{
-    error::to_result,
-    ffi::c_void,
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Full, //
-    },
-};
+use kernel::prelude::*;
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -98,51 +89,34 @@ events! {
 const COUNTERS: usize = Counter::ALL.len();
 const EVENTS: usize = Event::ALL.len();
 
-/// The counters of one namespace, and their file.
-///
-/// # Invariants
-///
-/// The pointer is to `COUNTERS + EVENTS` 64-bit values for each CPU, which this object owns.
-pub(crate) struct Counters {
-    values: NonNull<u64>,
-    net: *mut bindings::net,
-    published: Atomic<bool>,
+/// Counters of both kinds.
+pub(crate) const TOTAL: usize = COUNTERS + EVENTS;
+
+/// Their names, in the order of the array.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let counters = Counter::ALL.iter().map(|counter| counter.name());
+    let events = Event::ALL.iter().map(|event| event.name());
+    Iterator::chain(counters, events)
 }
 
-// SAFETY: The values are counted and summed from everywhere, and `net` is only a name for a namespace
-// that outlives its counters.
-unsafe impl Send for Counters {}
-// SAFETY: As above.
-unsafe impl Sync for Counters {}
+/// The counters of one namespace, and their file.
+pub(crate) struct Counters(CounterArray);
 
 impl Counters {
     /// All counters at zero, with a file that shows them. Process context.
     pub(crate) fn new(net: &NetHandle) -> Result<Counters> {
-        // SAFETY: No requirements.
-        let values = unsafe { bindings::strack_c_counters_alloc(COUNTERS + EVENTS) };
-        // INVARIANT: Of this size, and new.
-        let counters = Counters {
-            values: NonNull::new(values).ok_or(ENOMEM)?,
-            net: net.as_net(),
-            published: Atomic::new(false),
-        };
-        // SAFETY: The namespace is being set up. The file is gone before the values are.
-        to_result(unsafe { bindings::strack_c_snmp_create(counters.net, values.cast()) })?;
-        counters.published.xchg(true, Full);
-        Ok(counters)
+        CounterArray::new(net).map(Counters)
     }
 
     /// Takes the file away. Process context.
     pub(crate) fn unpublish(&self) {
-        if self.published.xchg(false, Full) {
-            // SAFETY: The file was made in this namespace, which is still there.
-            unsafe { bindings::strack_c_snmp_remove(self.net) };
-        }
+        self.0.unpublish();
     }
 
     /// Adds to a counter of the protocol.
+    #[inline]
     pub(crate) fn add(&self, counter: Counter, n: u64) {
-        self.count(usize::from(counter as u8), n);
+        self.0.add(usize::from(counter as u8), n);
     }
 
     /// Adds what a connection has counted, and sets that back to zero.
@@ -151,44 +125,14 @@ impl Counters {
     }
 
     /// Counts an event.
+    #[inline]
     pub(crate) fn event(&self, event: Event) {
         self.event_n(event, 1);
     }
 
     /// Counts an event `n` times.
+    #[inline]
     pub(crate) fn event_n(&self, event: Event, n: u64) {
-        self.count(COUNTERS + usize::from(event as u8), n);
-    }
-
-    fn count(&self, slot: usize, n: u64) {
-        // SAFETY: By the type invariant: discriminants are smaller than the number of variants.
-        unsafe { bindings::strack_c_counters_add(self.values.as_ptr(), slot, n) }
-    }
-}
-
-impl Drop for Counters {
-    fn drop(&mut self) {
-        self.unpublish();
-        // SAFETY: By the type invariant, and the file is gone.
-        unsafe { bindings::strack_c_counters_free(self.values.as_ptr()) }
-    }
-}
-
-/// Somebody reads the file.
-///
-/// # Safety
-///
-/// `seq` is being shown, and `values` is that of the [`Counters`] that made the file.
-#[no_mangle]
-unsafe extern "C" fn strack_snmp_show(seq: *mut bindings::seq_file, values: *mut c_void) {
-    let counters = Counter::ALL.iter().map(|counter| counter.name());
-    let events = Event::ALL.iter().map(|event| event.name());
-    for (slot, name) in Iterator::chain(counters, events).enumerate() {
-        // SAFETY: By the safety requirements; there is a value for each name, and the name is as long
-        // as it says.
-        unsafe {
-            let sum = bindings::strack_c_counters_sum(values.cast(), slot);
-            bindings::strack_c_snmp_line(seq, name.as_ptr().cast(), name.len(), sum);
-        }
+        self.0.add(COUNTERS + usize::from(event as u8), n);
     }
 }

@@ -48,7 +48,7 @@ int strack_c_snmp_create(struct net *net, void *counters);
 void strack_c_snmp_remove(struct net *net);
 void strack_c_snmp_line(struct seq_file *seq, const char *name, size_t len, u64 value);
 
-/* offered by Rust (observe/counters.rs): writes all lines */
+/* offered by Rust (sys/counters.rs): writes all lines */
 void strack_snmp_show(struct seq_file *seq, void *counters);
 
 #endif /* _STRACK_COMPANION_H */

@@ -11,10 +11,14 @@ use kernel::{
 };
 
 pub(crate) mod bindings;
+pub(crate) mod counters;
+pub(crate) mod dst;
+pub(crate) mod family;
 pub(crate) mod host;
 pub(crate) mod lock;
 pub(crate) mod netns;
 pub(crate) mod pages;
+pub(crate) mod rcu_cell;
 pub(crate) mod skb;
 pub(crate) mod sock;
 pub(crate) mod sockaddr;

@@ -57,6 +57,12 @@ impl NetHandle {
         unsafe { (*self.0.as_ptr()).net }
     }
 
+    /// The user whom packets are sent for that no socket of a user sends: the namespace's root.
+    pub(crate) fn uid(&self) -> u32 {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_net_uid(self.as_net()) }
+    }
+
     settings! {
         /// `net.strack.path_policy`, as an index into its names.
         path_policy,

@@ -40,24 +40,32 @@ static struct hlist_head *peer_chain(struct strack_table *table, const u8 peer[1
 			       ((1 << STRACK_TABLE_BITS) - 1)];
 }
 
-/* False when the id is taken: choose another. The table then owns a reference. */
-bool strack_c_table_insert(struct strack_table *table, struct strack_node *node)
+/*
+ * True: the table now owns a reference to @owner. False when the id is taken,
+ * choose another; or when the node was in a table before, which happens once.
+ */
+bool strack_c_table_insert(struct strack_table *table, struct strack_node *node, void *owner)
 {
 	struct hlist_head *chain = cid_chain(table, node->cid);
 	struct strack_node *other;
 
 	spin_lock_bh(&table->lock);
+	if (node->owner)
+		goto refuse;
 	hlist_for_each_entry(other, chain, by_cid) {
-		if (other->cid == node->cid) {
-			spin_unlock_bh(&table->lock);
-			return false;
-		}
+		if (other->cid == node->cid)
+			goto refuse;
 	}
+	node->owner = owner;
 	hlist_add_head_rcu(&node->by_cid, chain);
 	if (node->peer_cid)
 		hlist_add_head_rcu(&node->by_peer, peer_chain(table, node->peer, node->peer_cid));
 	spin_unlock_bh(&table->lock);
 	return true;
+
+refuse:
+	spin_unlock_bh(&table->lock);
+	return false;
 }
 
 static void node_free(struct rcu_head *rcu)

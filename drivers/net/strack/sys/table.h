@@ -23,7 +23,7 @@
  * @by_cid: chain of @cid
  * @by_peer: chain of @peer and @peer_cid
  * @rcu: gives the table's reference back
- * @owner: the object, as Rust's Arc::into_raw() returned it
+ * @owner: the object, as Rust's Arc::into_raw() returned it; NULL before it was in a table
  * @cid: our id
  * @peer_cid: the peer's id
  * @peer: the peer's address
@@ -54,7 +54,7 @@ struct strack_table {
 
 struct strack_table *strack_c_table_alloc(void);
 void strack_c_table_free(struct strack_table *table);
-bool strack_c_table_insert(struct strack_table *table, struct strack_node *node);
+bool strack_c_table_insert(struct strack_table *table, struct strack_node *node, void *owner);
 bool strack_c_table_remove(struct strack_table *table, struct strack_node *node);
 void *strack_c_table_find(struct strack_table *table, u32 cid);
 void *strack_c_table_find_peer(struct strack_table *table, const u8 peer[16], u32 peer_cid);

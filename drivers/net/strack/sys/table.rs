@@ -62,27 +62,39 @@ impl Table {
         NonNull::new(table).map(Table).ok_or(ENOMEM)
     }
 
-    /// Adds a connection; the table keeps a reference. False when its id is taken.
-    pub(crate) fn insert(&self, conn: &Arc<Conn>) -> bool {
+    /// Adds a connection; the table keeps a reference. None when its id is taken.
+    pub(crate) fn insert(&self, conn: &Arc<Conn>) -> Option<Link> {
         let owner = Arc::into_raw(conn.clone());
-        let node = conn.node().raw.get();
-        // SAFETY: The connection is not in a table yet and nobody else knows it, so its node can
-        // be written and linked; it stays where it is as long as the reference of the table.
+        // SAFETY: The node stays where it is as long as the reference of the table. That it is in no
+        // table yet is checked there.
         let linked = unsafe {
-            (*node).owner = owner.cast_mut().cast();
-            bindings::strack_c_table_insert(self.0.as_ptr(), node)
+            bindings::strack_c_table_insert(
+                self.0.as_ptr(),
+                conn.node().raw.get(),
+                owner.cast_mut().cast(),
+            )
         };
         if !linked {
             // SAFETY: The reference made above, which the table did not take.
             drop(unsafe { Arc::from_raw(owner) });
+            return None;
         }
-        linked
+        // INVARIANT: It has just been linked, which happens to a connection once only.
+        Some(Link {
+            table: self.0,
+            conn: NonNull::from(&**conn),
+        })
     }
 
-    /// Takes a connection out, if it is in. Its reference goes after a grace period.
-    pub(crate) fn remove(&self, conn: &Conn) {
-        // SAFETY: A valid node, in this table or in none.
-        unsafe { bindings::strack_c_table_remove(self.0.as_ptr(), conn.node().raw.get()) };
+    /// Takes a connection out of the table that it is in, this one. Its timer is stopped, and the
+    /// table's reference goes after a grace period.
+    pub(crate) fn remove(&self, link: Link) {
+        if link.table != self.0 {
+            return;
+        }
+        link.conn().timer().stop();
+        // SAFETY: By the invariant of `Link`, which ends here.
+        unsafe { bindings::strack_c_table_remove(self.0.as_ptr(), link.conn().node().raw.get()) };
     }
 
     /// The connection with our id `cid`.
@@ -134,6 +146,39 @@ impl Drop for Table {
     }
 }
 
+/// That a connection is in a table, as the table's reference proves. It is what [`Table::insert`] gave
+/// and [`Table::remove`] takes; whoever has it may set the connection's timer.
+///
+/// # Invariants
+///
+/// `conn` is in `table`, and there is no other link to it. The reference of the table is given back a
+/// grace period after this object was given to [`Table::remove`].
+pub(crate) struct Link {
+    table: NonNull<bindings::strack_table>,
+    conn: NonNull<Conn>,
+}
+
+// SAFETY: It stands for a reference to a connection, which belongs to no thread.
+unsafe impl Send for Link {}
+// SAFETY: As above.
+unsafe impl Sync for Link {}
+
+impl Link {
+    fn conn(&self) -> &Conn {
+        // SAFETY: By the type invariant there is a reference.
+        unsafe { self.conn.as_ref() }
+    }
+
+    /// Lets the timer of the connection fire at `at`, whether it was queued or not.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, at: u64) {
+        // SAFETY: This is the connection that the timer is in. The exclusive reference to the only link
+        // keeps other calls out. The table gives its reference back, after a call of `shut`, only when
+        // there is no link any more.
+        unsafe { self.conn().timer().set(self.conn.as_ptr(), at) };
+    }
+}
+
 /// Gives back the table's reference, a grace period after a removal. RCU callback context.
 ///
 /// # Safety
@@ -143,7 +188,6 @@ impl Drop for Table {
 unsafe extern "C" fn strack_node_release(owner: *mut c_void) {
     // SAFETY: The reference that `insert` made.
     let conn = unsafe { Arc::from_raw(owner.cast::<Conn>().cast_const()) };
-    // The timer counts on this reference. It is not set any more: the connection was marked as
-    // removed, under its lock, before it was taken out of the table.
-    conn.quiesce();
+    // The timer counts on this reference. It is not set any more, since that takes a link.
+    conn.timer().shut();
 }

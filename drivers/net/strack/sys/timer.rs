@@ -4,8 +4,8 @@
 //!
 //! The timer runs in softirq context (`HRTIMER_MODE_ABS_SOFT`) and is set and moved under the lock of
 //! the object it belongs to, from any context. A queued timer keeps nothing alive: whoever holds the
-//! object's last reference for it (the connection table) calls [`Timer::shut`] before giving that up,
-//! and after the last [`Timer::set`]. The `HrTimer` of the kernel crate has a handle for each start
+//! object's last reference for it (the connection table, see [`super::table::Link`]) calls
+//! [`Timer::shut`] before giving that up, and after the last [`Timer::set`]. The `HrTimer` of the kernel crate has a handle for each start
 //! instead, whose destructor waits for the callback, which takes the very lock it would be dropped
 //! under.
 
@@ -69,27 +69,27 @@ impl<T: Expire + Send + Sync> Timer<T> {
     ///
     /// # Safety
     ///
-    /// `owner` is the object that this timer is in. Calls for one timer exclude each other (by the
+    /// `owner` is the object that this timer is in, which is in an [`Arc`]. Calls for one timer exclude each other (by the
     /// object's lock), and each comes before a call of [`Timer::shut`] that is made while somebody
     /// still has a reference to the object.
-    pub(crate) unsafe fn set(&self, owner: &Arc<T>, at: u64) {
+    pub(super) unsafe fn set(&self, owner: *const T, at: u64) {
         // INVARIANT: By the safety requirements the object outlives the queued timer.
         // SAFETY: Callers are serialised; a running callback may read at the same time, but this
         // writes what is there already, since an object has one address.
-        unsafe { self.owner.get().write_volatile(Arc::as_ptr(owner)) };
+        unsafe { self.owner.get().write_volatile(owner) };
         // SAFETY: `raw` is set up.
         unsafe { bindings::strack_c_timer_start(self.raw.get(), at) };
     }
 
     /// Takes the timer off the queue, if that is possible without waiting for its callback.
-    pub(crate) fn stop(&self) {
+    pub(super) fn stop(&self) {
         // SAFETY: `raw` is set up.
         unsafe { bindings::strack_c_timer_cancel_try(self.raw.get()) };
     }
 
     /// Takes the timer off the queue and waits until its callback has returned. Any context but the
     /// callback and hard interrupts, without the object's lock.
-    pub(crate) fn shut(&self) {
+    pub(super) fn shut(&self) {
         // SAFETY: `raw` is set up.
         unsafe { bindings::hrtimer_cancel(self.raw.get()) };
     }

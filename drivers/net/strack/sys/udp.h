@@ -120,7 +120,7 @@ u32 strack_c_net_uid(const struct net *net);
 int strack_c_udp_xmit(struct dst_entry *dst, struct sock *sk, struct sk_buff *skb,
 		      const struct strack_udp_tx *tx);
 
-/* offered by Rust (carrier/rx.rs, carrier/icmp.rs) */
+/* offered by Rust (sys/udp.rs) */
 void strack_udp_ready(struct sock *sk);
 void strack_udp_icmp(struct sock *sk, const struct strack_udp_icmp *icmp);
 
