@@ -153,6 +153,36 @@ static void backlog_zero(void)
 	OK(accept(listener, NULL, NULL));
 }
 
+/* First come, first served, also when the queue is made longer meanwhile. */
+static void accept_order(void)
+{
+	enum { CLIENTS = 40, ALREADY = 3, LONGER = 64 };
+	uint16_t port[CLIENTS];
+	struct sockaddr_strack sa, name;
+	int listener = sm_listener(ALREADY, &sa), fd, next = 0;
+	socklen_t len;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		fd = sm_socket(0);
+		NEED(st_connect(fd, &sa));
+		OK(st_getsockname(fd, &name));
+		port[i] = name.sst_port;
+		if (i == CLIENTS / 2)
+			OK(listen(listener, LONGER));
+		/* goes round a short queue several times, then fills a long one */
+		if (i >= CLIENTS / 2 || i < ALREADY)
+			continue;
+		len = sizeof(name);
+		NEED(accept(listener, (void *)&name, &len));
+		EQ(name.sst_port, port[next++]);
+	}
+	while (next < CLIENTS) {
+		len = sizeof(name);
+		NEED(accept(listener, (void *)&name, &len));
+		EQ(name.sst_port, port[next++]);
+	}
+}
+
 static void inherited(void)
 {
 	struct linger linger = { 1, 7 }, got = { };
@@ -289,6 +319,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(readable_when_pending, SM_BOTH, SM_ONCE),
 	SM_CASE(backlog_overflow, SM_BOTH, SM_V4_V6),
 	SM_CASE(backlog_zero, SM_BOTH, SM_ONCE),
+	SM_CASE(accept_order, SM_BOTH, SM_ONCE),
 	SM_CASE(inherited, SM_BOTH, SM_ONCE),
 	SM_CASE(closing_resets_pending, SM_BOTH, SM_V4_V6),
 	SM_CASE(closing_keeps_accepted, SM_BOTH, SM_ONCE),

@@ -174,7 +174,7 @@ pub(crate) fn work(ns: &Arc<NetNs>) {
             ns.count(Counter::OpenFailed);
         }
         // Not before the connection can be found: until then the queue is what knows of it.
-        let _ = ns.incoming.lock().remove(0);
+        let _ = ns.incoming.lock().pop();
     }
 }
 
@@ -213,7 +213,7 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
         if incoming.iter().any(|other| other.is_same(&item)) {
             return;
         }
-        if incoming.push_within_capacity(item).is_err() {
+        if incoming.push(item).is_err() {
             ns.event(Event::ListenOverflow);
             return;
         }

@@ -6,7 +6,10 @@
 //! [`crate::proto::handshake`]), so its only queue is this one.
 
 use crate::{
-    engine::conn::Conn,
+    engine::{
+        conn::Conn,
+        fifo::Fifo, //
+    },
     family::socket::Options,
     sys::{
         lock::{
@@ -17,7 +20,6 @@ use crate::{
     },
 };
 use kernel::{
-    alloc::KVVec,
     prelude::*,
     sync::{
         aref::ARef,
@@ -44,7 +46,7 @@ pub(crate) struct Listener {
 }
 
 struct Queue {
-    ready: KVVec<Ready>,
+    ready: Fifo<Ready>,
     options: Options,
     backlog: usize,
     closed: bool,
@@ -53,7 +55,7 @@ struct Queue {
 impl Listener {
     /// Makes a listener whose queue holds `backlog` connections and, as in TCP, one more.
     pub(crate) fn new(sock: &Sock, options: Options, backlog: usize) -> Result<Arc<Listener>> {
-        let ready = KVVec::with_capacity(backlog + 1, GFP_KERNEL_ACCOUNT)?;
+        let ready = Fifo::new(backlog + 1, GFP_KERNEL_ACCOUNT)?;
         Arc::pin_init(
             pin_init!(Listener {
                 sock: ARef::from(sock),
@@ -68,15 +70,22 @@ impl Listener {
 
     /// listen() again: another backlog.
     pub(crate) fn set_backlog(&self, backlog: usize) -> Result {
-        // The backlog changes under the socket lock only, so what it is now it still is below.
-        let longest = backlog.max(self.queue.lock().backlog);
-        let mut ready = KVVec::with_capacity(longest + 1, GFP_KERNEL_ACCOUNT)?;
+        // The room changes under the socket lock only, so what it is now it still is below.
+        let mut wider = if backlog < self.queue.lock().ready.capacity() {
+            None
+        } else {
+            Some(Fifo::new(backlog + 1, GFP_KERNEL_ACCOUNT)?)
+        };
         let mut queue = self.queue.lock();
-        core::mem::swap(&mut queue.ready, &mut ready);
-        for item in ready.drain_all() {
-            queue.ready.push_within_capacity(item)?;
-        }
         queue.backlog = backlog;
+        if let Some(wider) = &mut wider {
+            core::mem::swap(&mut queue.ready, wider);
+            while let Some(item) = wider.pop() {
+                if queue.ready.push(item).is_err() {
+                    return Err(ENOMEM);
+                }
+            }
+        }
         Ok(())
     }
 
@@ -98,7 +107,7 @@ impl Listener {
 
     /// Whether accept() would find something.
     pub(crate) fn has_ready(&self) -> bool {
-        !self.queue.lock().ready.is_empty()
+        self.queue.lock().ready.len() > 0
     }
 
     /// Whether the socket has stopped listening.
@@ -112,9 +121,7 @@ impl Listener {
         if queue.closed || queue.ready.len() > queue.backlog {
             return Err(item);
         }
-        if let Err(error) = queue.ready.push_within_capacity(item) {
-            return Err(error.0);
-        }
+        queue.ready.push(item)?;
         drop(queue);
         self.sock.wake_read();
         Ok(())
@@ -122,21 +129,17 @@ impl Listener {
 
     /// The connection that waits longest.
     pub(crate) fn pop(&self) -> Option<Ready> {
-        let mut queue = self.queue.lock();
-        if queue.ready.is_empty() {
-            return None;
-        }
-        queue.ready.remove(0).ok()
+        self.queue.lock().ready.pop()
     }
 
     /// No more connections: those that wait are reset. Process context.
     pub(crate) fn close(&self) {
-        let ready = {
+        let mut ready = {
             let mut queue = self.queue.lock();
             queue.closed = true;
-            core::mem::take(&mut queue.ready)
+            core::mem::replace(&mut queue.ready, Fifo::none())
         };
-        for item in ready {
+        while let Some(item) = ready.pop() {
             item.conn.close(true);
         }
     }

@@ -24,6 +24,7 @@
 pub(crate) mod accept;
 pub(crate) mod buffers;
 pub(crate) mod conn;
+pub(crate) mod fifo;
 pub(crate) mod input;
 pub(crate) mod listener;
 pub(crate) mod net;

@@ -10,6 +10,7 @@ use crate::{
     carrier::Carrier,
     engine::{
         accept::Incoming,
+        fifo::Fifo,
         ports::Ports, //
     },
     observe::counters::{
@@ -45,7 +46,6 @@ use crate::{
     },
 };
 use kernel::{
-    alloc::KVVec,
     prelude::*,
     sync::Arc, //
 };
@@ -73,7 +73,7 @@ pub(crate) struct NetNs {
     /// Handshakes whose client has shown its address, on their way to process context. Receive
     /// softirq and the accept work.
     #[pin]
-    pub(crate) incoming: BhLock<KVVec<Incoming>>,
+    pub(crate) incoming: BhLock<Fifo<Incoming>>,
 }
 
 impl NetNs {
@@ -82,7 +82,7 @@ impl NetNs {
         let counters = Counters::new(&net)?;
         let conns = Table::new()?;
         let ports = Ports::new()?;
-        let incoming = KVVec::with_capacity(INCOMING_MAX, GFP_KERNEL)?;
+        let incoming = Fifo::new(INCOMING_MAX, GFP_KERNEL)?;
         Arc::pin_init(
             try_pin_init!(NetNs {
                 net,
