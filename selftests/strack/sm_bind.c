@@ -54,6 +54,47 @@ static void wildcard(void)
 	TRUE(got.sst_port != 0);
 }
 
+#define RANGE_FILE	"/proc/sys/net/ipv4/ip_local_port_range"
+#define RESERVED_FILE	"/proc/sys/net/ipv4/ip_local_reserved_ports"
+
+/* Any port is one of the range, and none that is reserved, until there is none left. */
+static void port_zero_exhausts(void)
+{
+	enum { FIRST = 20000, LAST = 20099, RESERVED = 20050 };
+	bool seen[LAST + 1] = { };
+	struct sockaddr_strack sa;
+	int fd = -1, last;
+
+	OK(write_text(RANGE_FILE, "20000 20099"));
+	OK(write_text(RESERVED_FILE, "20050"));
+	for (int i = FIRST; i < LAST; i++) {
+		last = fd;
+		fd = sm_socket(0);
+		sm_place(&sa, SM_LOOP, 0);
+		OK(st_bind(fd, &sa));
+		OK(st_getsockname(fd, &sa));
+		RANGE(ntohs(sa.sst_port), FIRST, LAST);
+		TRUE(ntohs(sa.sst_port) != RESERVED);
+		TRUE(!seen[ntohs(sa.sst_port) % (LAST + 1)]);
+		seen[ntohs(sa.sst_port) % (LAST + 1)] = true;
+	}
+	sm_place(&sa, SM_LOOP, 0);
+	ERR(st_bind(sm_socket(0), &sa), EADDRINUSE);
+	/* it is one address that has no port left */
+	sm_place(&sa, SM_LOCAL, 0);
+	OK(st_bind(sm_socket(0), &sa));
+	/* what is reserved is there for who names it */
+	sm_place(&sa, SM_LOOP, RESERVED);
+	OK(st_bind(sm_socket(0), &sa));
+	/* and what is given back is free again */
+	OK(st_getsockname(last, &sa));
+	close(last);
+	sm_place(&sa, SM_LOOP, 0);
+	OK(st_bind(sm_socket(0), &sa));
+	OK(write_text(RESERVED_FILE, "\n"));
+	OK(write_text(RANGE_FILE, "32768 60999"));
+}
+
 static void explicit_port(void)
 {
 	struct sockaddr_strack sa, got;
@@ -387,6 +428,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(datagram_type_refused, SM_STRACK, SM_ONCE),
 	SM_CASE(port_zero, SM_BOTH, SM_V4_V6),
 	SM_CASE(port_zero_differs, SM_BOTH, SM_V4_V6),
+	SM_CASE(port_zero_exhausts, SM_BOTH, SM_V4_V6),
 	SM_CASE(wildcard, SM_BOTH, SM_V4_V6),
 	SM_CASE(explicit_port, SM_BOTH, SM_V4_V6),
 	SM_CASE(unbound_name, SM_BOTH, SM_ONCE),

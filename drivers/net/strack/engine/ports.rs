@@ -5,23 +5,34 @@
 //! Ports are AF_STRACK's own, 16 bits beside an IP address, and have nothing to do with UDP ports.
 //! Packets find their connection by its id, so a port matters twice only: a socket may not take one
 //! that another has, and the first packet of a client looks for its listener by one.
+//!
+//! A socket that takes any port gets one that nobody has, if there is one: a map of the ports shows
+//! that at a glance. If there is none, the ports are looked at one by one, since an address that
+//! nobody else has may share a port; the lock is dropped in between, so that packets do not wait for
+//! the end of that.
 
 use crate::{
     carrier::addr::Addr,
     engine::listener::Listener,
     sys::{
+        lock::BhLock,
         netns::NetHandle,
         random,
         sock::Sock, //
     },
 };
+use core::ops::RangeInclusive;
 use kernel::{
     alloc::KVVec,
+    bitmap::BitmapVec,
     prelude::*,
     sync::Arc, //
 };
 
 const CHAINS: usize = 256;
+
+/// Numbers that a port can have.
+const PORTS: usize = 1 << 16;
 
 /// Which packets an address is meant for.
 #[derive(Clone, Copy)]
@@ -73,6 +84,8 @@ struct Bound {
 pub(crate) struct Ports {
     /// [`CHAINS`] of them.
     chains: KVVec<KVec<Bound>>,
+    /// Ports that somebody has, at whatever address.
+    taken: BitmapVec,
 }
 
 fn owner_of(sock: &Sock) -> usize {
@@ -86,7 +99,10 @@ impl Ports {
         for _ in 0..CHAINS {
             chains.push(KVec::new(), GFP_KERNEL)?;
         }
-        Ok(Ports { chains })
+        Ok(Ports {
+            chains,
+            taken: BitmapVec::new(PORTS, GFP_KERNEL)?,
+        })
     }
 
     fn chain(&self, port: u16) -> &KVec<Bound> {
@@ -127,24 +143,24 @@ impl Ports {
             },
             GFP_ATOMIC,
         )?;
+        self.taken.set_bit(usize::from(port));
         Ok(())
     }
 
-    /// Takes any free port of the namespace's range (`net.ipv4.ip_local_port_range`).
-    pub(crate) fn bind_any(&mut self, sock: &Sock, net: &NetHandle, scope: Scope) -> Result<u16> {
-        let (low, high) = net.port_range();
-        let span = u32::from(high.saturating_sub(low)) + 1;
-        let start = (random() as u32).checked_rem(span).unwrap_or(0);
-        for i in 0..span {
-            // Wraps round within the range; the sum is below twice its length.
-            let offset = (start + i).checked_rem(span).unwrap_or(0);
-            let port = u16::try_from(u32::from(low) + offset)?;
-            match self.bind(sock, scope, port) {
-                Err(e) if e == EADDRINUSE => (),
-                result => return result.map(|()| port),
+    /// The first port in `range` that nobody has and that may be given out.
+    fn unused(&self, range: RangeInclusive<u16>, net: &NetHandle) -> Option<u16> {
+        let mut at = usize::from(*range.start());
+        while at <= usize::from(*range.end()) {
+            let port = u16::try_from(self.taken.next_zero_bit(at)?).ok()?;
+            if !range.contains(&port) {
+                return None;
             }
+            if !net.port_reserved(port) {
+                return Some(port);
+            }
+            at = usize::from(port) + 1;
         }
-        Err(EADDRINUSE)
+        None
     }
 
     /// The socket, which has `port`, begins to listen. `EADDRINUSE` when another one listens there.
@@ -183,7 +199,11 @@ impl Ports {
         let at = chain
             .iter()
             .position(|bound| bound.port == port && bound.owner == owner_of(sock))?;
-        chain.remove(at).ok()?.listener
+        let listener = chain.remove(at).ok()?.listener;
+        if !chain.iter().any(|bound| bound.port == port) {
+            self.taken.clear_bit(usize::from(port));
+        }
+        listener
     }
 
     /// The listener for a client that wants `port` at `addr` and came in through `dev`: one bound to
@@ -201,4 +221,36 @@ impl Ports {
             .listener
             .clone()
     }
+}
+
+/// Takes any free port of the namespace's range (`net.ipv4.ip_local_port_range`) at `scope` for `sock`.
+/// Process context.
+pub(crate) fn bind_any(
+    ports: &BhLock<Ports>,
+    sock: &Sock,
+    net: &NetHandle,
+    scope: Scope,
+) -> Result<u16> {
+    let (low, high) = net.port_range();
+    let span = u64::from(high.saturating_sub(low)) + 1;
+    let start = low.saturating_add(u16::try_from(random() % span)?);
+    {
+        let mut ports = ports.lock();
+        let unused = ports
+            .unused(start..=high, net)
+            .or_else(|| ports.unused(low..=start, net));
+        if let Some(port) = unused {
+            return ports.bind(sock, scope, port).map(|()| port);
+        }
+    }
+    for port in Iterator::chain(start..=high, low..start) {
+        if net.port_reserved(port) {
+            continue;
+        }
+        match ports.lock().bind(sock, scope, port) {
+            Err(error) if error == EADDRINUSE => (),
+            result => return result.map(|()| port),
+        }
+    }
+    Err(EADDRINUSE)
 }

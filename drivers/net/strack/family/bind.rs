@@ -3,7 +3,10 @@
 //! bind() and the names of both ends.
 
 use crate::{
-    engine::NetNs,
+    engine::{
+        ports,
+        NetNs, //
+    },
     family::socket::{
         Phase,
         Socket, //
@@ -131,14 +134,11 @@ fn check_addr(ns: &NetNs, sock: &Sock, addr: &SockAddr) -> Result {
 
 fn take_port(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
     let scope = sock::inner(lock).scope(&addr);
-    let port = {
-        let mut ports = ns.ports.lock();
-        if addr.port == 0 {
-            ports.bind_any(lock, &ns.net, scope)?
-        } else {
-            ports.bind(lock, scope, addr.port)?;
-            addr.port
-        }
+    let port = if addr.port == 0 {
+        ports::bind_any(&ns.ports, lock, &ns.net, scope)?
+    } else {
+        ns.ports.lock().bind(lock, scope, addr.port)?;
+        addr.port
     };
     sock::inner(lock).bound = Some(SockAddr { port, ..addr });
     Ok(())

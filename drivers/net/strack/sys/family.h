@@ -139,6 +139,7 @@ void strack_c_sk_sigpipe(void);
 bool strack_c_port_privileged(struct net *net, u16 port);
 bool strack_c_addr_is_local(struct net *net, const u8 addr[16], bool v4, int oif);
 void strack_c_port_range(struct net *net, int *low, int *high);
+bool strack_c_port_reserved(const struct net *net, u16 port);
 
 u64 strack_c_random(void);
 

@@ -103,6 +103,12 @@ impl NetHandle {
         (port(low), port(high).max(port(low)))
     }
 
+    /// Whether `port` is only given to who asks for it (`net.ipv4.ip_local_reserved_ports`).
+    pub(crate) fn port_reserved(&self, port: u16) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_port_reserved(self.as_net(), port) }
+    }
+
     /// Whether the calling process may not bind to `port`.
     pub(crate) fn port_privileged(&self, port: u16) -> bool {
         // SAFETY: By the type invariant; process context.

@@ -230,6 +230,11 @@ void strack_c_port_range(struct net *net, int *low, int *high)
 	inet_get_local_port_range(net, low, high);
 }
 
+bool strack_c_port_reserved(const struct net *net, u16 port)
+{
+	return inet_is_local_reserved_port(net, port);
+}
+
 u64 strack_c_random(void)
 {
 	return get_random_u64();
