@@ -74,6 +74,27 @@ static void receive_buffer(void)
 	EQ(sm_get_int(fd, SOL_SOCKET, SO_RCVBUF), 20000000);
 }
 
+/* Rules about users look at the owner of the socket, who may change. */
+static void owner_routes(void)
+{
+	enum { USER = 4242 };
+	struct sockaddr_strack sa;
+	int fd;
+
+	if (system(sm.v6 ? "ip -6 rule add uidrange 4242-4242 prohibit" :
+		   "ip rule add uidrange 4242-4242 prohibit"))
+		sm_skip("no policy rules");
+	NEED(seteuid(USER));
+	fd = sm_socket(SOCK_NONBLOCK);
+	NEED(seteuid(0));
+	sm_place(&sa, SM_BLACKHOLE, 9);
+	ERR(st_connect(fd, &sa), EACCES);
+	OK(fchown(fd, 0, -1));
+	ERR(st_connect(fd, &sa), EINPROGRESS);
+	OK(system(sm.v6 ? "ip -6 rule del uidrange 4242-4242" :
+		  "ip rule del uidrange 4242-4242"));
+}
+
 /* Bytes that two buffers of @size hold; set before there is a connection. */
 static size_t capacity(int size)
 {
@@ -320,6 +341,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(keepalive_connected, SM_BOTH, SM_ONCE),
 	SM_CASE(priority_and_mark, SM_BOTH, SM_ONCE),
 	SM_CASE(mark_routes, SM_BOTH, SM_V4_V6),
+	SM_CASE(owner_routes, SM_BOTH, SM_V4_V6),
 	SM_CASE(bind_to_device, SM_BOTH, SM_V4_V6),
 	SM_CASE(bind_to_device_separates, SM_BOTH, SM_V4_V6),
 	SM_CASE(linger, SM_BOTH, SM_ONCE),

@@ -37,6 +37,8 @@ pub(crate) struct FlowKey {
     pub(crate) oif: i32,
     /// Firewall mark.
     pub(crate) mark: u32,
+    /// The user who sends, for rules about users.
+    pub(crate) uid: u32,
 }
 
 /// A route.
@@ -58,7 +60,7 @@ impl Route {
             daddr: key.daddr.octets(),
             oif: key.oif,
             mark: key.mark,
-            uid: ns.net.uid(),
+            uid: key.uid,
             tos: 0,
             sport: 0,
             dport: udp::port(),

@@ -114,10 +114,10 @@ pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
 
     if init.cookie_time == 0 && init.cookie_mac == 0 {
         match find_listener(ns, init, meta) {
-            Some(_) => {
+            Some(listener) => {
                 ns.count(Counter::ChallengeSent);
                 let challenge = handshake::challenge(&ns.secret, now, &peer, init);
-                answer(ns, meta, &Packet::Challenge(challenge));
+                answer_as(ns, meta, &Packet::Challenge(challenge), listener.sock.uid());
             }
             None => refuse(ns, init, meta),
         }
@@ -249,6 +249,7 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
         daddr: item.peer.addr,
         oif: flow_dev(&sock, item.peer.scope),
         mark: sock.mark(),
+        uid: sock.uid(),
     };
     let route = Route::lookup(ns, &flow)?;
     let ids = new_ids(ns)?;
@@ -316,11 +317,16 @@ fn refuse(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
 /// Sends `packet` back to where `meta` says a packet came from. Never larger than what it answers,
 /// and nothing is kept: a sender with a forged address gains nothing.
 pub(super) fn answer(ns: &Arc<NetNs>, meta: &RxMeta, packet: &Packet) {
+    answer_as(ns, meta, packet, ns.net.uid());
+}
+
+fn answer_as(ns: &Arc<NetNs>, meta: &RxMeta, packet: &Packet, uid: u32) {
     let flow = FlowKey {
         saddr: meta.dst,
         daddr: meta.src,
         oif: i32::try_from(meta.scope()).unwrap_or(0),
         mark: 0,
+        uid,
     };
     let mut bytes = [0; MAX_HEADER];
     let len = packet.emit(&mut bytes);

@@ -120,6 +120,10 @@ impl Inner {
         if self.route.as_ref().is_some_and(Route::valid) {
             return;
         }
+        if let Some(sock) = &self.sock {
+            // accept() and fchown() give a socket to another user.
+            self.flow.uid = sock.uid();
+        }
         self.route = Route::lookup(&conn.ns, &self.flow).ok();
         if let Some(route) = &self.route {
             let len = Inner::usable_payload(route).unwrap_or(MIN_MAX_PAYLOAD);

@@ -147,6 +147,7 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
         daddr: dest.addr,
         oif: flow_dev(lock, dest.scope),
         mark: lock.mark(),
+        uid: lock.uid(),
     };
     let route = Route::lookup(ns, &flow)?;
     flow.saddr = route.saddr();

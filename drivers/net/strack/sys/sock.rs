@@ -147,6 +147,12 @@ impl Sock {
         unsafe { (&raw const (*self.as_ptr()).__sk_common.skc_bound_dev_if).read_volatile() }
     }
 
+    /// The user whose socket it is, as the kernel counts users.
+    pub(crate) fn uid(&self) -> u32 {
+        // SAFETY: By the type invariant; one word, see `word!`.
+        unsafe { (&raw const (*self.as_ptr()).sk_uid.val).read_volatile() }
+    }
+
     /// `SO_REUSEADDR`.
     pub(crate) fn reuse(&self) -> bool {
         // SAFETY: By the type invariant.
