@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* socket_matrix: listening and accepting. */
+#include <sys/mount.h>
+#include <sys/stat.h>
+
 #include "sm.h"
 
 static int accept_flags(int listener, struct sockaddr_strack *sa, int flags)
@@ -308,6 +311,46 @@ static void send_and_recv(void)
 	ERR(st_getpeername(listener, &sa), ENOTCONN);
 }
 
+#define TREE	"/tmp/socket_matrix.cgroup"
+#define GROUP	TREE "/listener"
+
+/* Bytes that are charged to the group. */
+static long charged(void)
+{
+	return read_long(GROUP "/memory.current", -1);
+}
+
+/*
+ * A connection is made in a kernel thread, but belongs to the listener: that
+ * is whose group pays for it, not the client's, and not nobody's.
+ */
+static void listener_pays(void)
+{
+	enum { CLIENTS = 32, LEAST = 32768 };
+	struct sockaddr_strack sa;
+	int listener, fd[CLIENTS];
+	long before;
+
+	mkdir(TREE, 0700);
+	if (mount("none", TREE, "cgroup2", 0, NULL) ||
+	    write_text(TREE "/cgroup.subtree_control", "+memory"))
+		sm_skip("no memory controller");
+	mkdir(GROUP, 0700);
+	NEED(write_text(GROUP "/cgroup.procs", "0"));
+	listener = sm_listener(CLIENTS, &sa);
+	NEED(write_text(TREE "/cgroup.procs", "0"));
+	before = charged();
+	TRUE(before >= 0);
+	for (int i = 0; i < CLIENTS; i++) {
+		fd[i] = sm_socket(0);
+		NEED(st_connect(fd[i], &sa));
+	}
+	/* charges are taken in lots, so one more or less does not show */
+	RANGE(charged() - before, CLIENTS * LEAST, 1L << 30);
+	close(listener);
+	OK(umount2(TREE, MNT_DETACH));
+}
+
 static const struct sm_case cases[] = {
 	SM_CASE(unbound, SM_BOTH, SM_V4_V6),
 	SM_CASE(wrong_states, SM_BOTH, SM_ONCE),
@@ -328,6 +371,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(server_speaks_first, SM_BOTH, SM_V4_V6),
 	SM_CASE(shutdown_wakes_accept, SM_BOTH, SM_ONCE),
 	SM_CASE(send_and_recv, SM_BOTH, SM_ONCE),
+	SM_CASE(listener_pays, SM_STRACK, SM_ONCE),
 };
 
 SM_GROUP(listen, cases);

@@ -221,8 +221,7 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
     ns.net.queue_accept_work();
 }
 
-/// Makes the connection and puts it where accept() finds it.
-#[inline(never)]
+/// Finds out who gets the connection, if it still can be made.
 fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     // The same INIT may have been queued again after it had been worked off.
     if let Some(conn) = ns.conns.find_peer(&item.peer.addr.octets(), item.init.scid) {
@@ -242,7 +241,14 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
         ns.event(Event::ListenOverflow);
         return Ok(());
     }
+    listener
+        .sock
+        .on_account_of(|| establish(ns, item, &listener))
+}
 
+/// Makes the connection and puts it where accept() finds it.
+#[inline(never)]
+fn establish(ns: &Arc<NetNs>, item: &Incoming, listener: &Listener) -> Result {
     let sock = Sock::new_child(&listener.sock)?;
     let flow = FlowKey {
         saddr: item.local.addr,

@@ -67,6 +67,38 @@ static void strack_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
+/*
+ * The socket of a connection that has come in, without a file: as @parent was
+ * set, in its cgroup, and owned by the same user. Process context.
+ */
+struct sock *strack_c_sk_clone(const struct sock *parent)
+{
+	struct sock *sk = sk_clone(parent, GFP_KERNEL, false);
+
+	if (!sk)
+		return NULL;
+	((struct strack_sock *)sk)->inner = NULL;
+	sk->sk_state = TCP_ESTABLISHED;
+	sk->sk_shutdown = 0;
+	sk->sk_max_ack_backlog = 0;
+	sk->sk_priority = READ_ONCE(parent->sk_priority);
+	/* it has been given one more reference, for a table of sockets */
+	sock_put(sk);
+	return sk;
+}
+
+void strack_c_sk_graft(struct sock *sk, struct socket *newsock)
+{
+	sock_graft(sk, newsock);
+	newsock->ops = &strack_stream_ops;
+	newsock->state = SS_CONNECTED;
+}
+
+struct strack_net *strack_c_sk_net(const struct sock *sk)
+{
+	return net_generic(sock_net(sk), strack_net_id);
+}
+
 static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern)
 {
 	struct strack_sysctl *sysctl = &((struct strack_net *)net_generic(net, strack_net_id))->sysctl;
@@ -84,23 +116,6 @@ static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern
 	/* wakes writers by acknowledgement, not by each freed skb */
 	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
 	return sk;
-}
-
-struct sock *strack_c_sk_alloc(struct net *net, int kern)
-{
-	return strack_sk_new(net, NULL, kern);
-}
-
-void strack_c_sk_graft(struct sock *sk, struct socket *newsock)
-{
-	sock_graft(sk, newsock);
-	newsock->ops = &strack_stream_ops;
-	newsock->state = SS_CONNECTED;
-}
-
-struct strack_net *strack_c_sk_net(const struct sock *sk)
-{
-	return net_generic(sock_net(sk), strack_net_id);
 }
 
 static int strack_create(struct net *net, struct socket *sock, int protocol, int kern)

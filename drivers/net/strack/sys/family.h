@@ -14,6 +14,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
+struct mem_cgroup;
 struct poll_table_struct;
 struct hrtimer;
 
@@ -107,8 +108,9 @@ void strack_c_family_unregister(void);
 int strack_c_family_number(void);
 void strack_c_queue_accept_work(struct strack_net *sn);
 
-struct sock *strack_c_sk_alloc(struct net *net, int kern);
-void strack_c_sk_inherit(struct sock *child, const struct sock *parent);
+struct sock *strack_c_sk_clone(const struct sock *parent);
+struct mem_cgroup *strack_c_memcg_enter(const struct sock *sk);
+void strack_c_memcg_leave(struct mem_cgroup *old);
 void strack_c_sk_graft(struct sock *sk, struct socket *newsock);
 void strack_c_sk_orphan(struct sock *sk);
 void strack_c_sk_lock(struct sock *sk);

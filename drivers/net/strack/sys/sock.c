@@ -6,8 +6,8 @@
 #include <linux/hrtimer.h>
 #include <linux/poll.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/security.h>
 #include <net/addrconf.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
@@ -15,23 +15,19 @@
 
 #include "family.h"
 
-/* What accept() hands on from the listener, as inet's sk_clone() does. */
-void strack_c_sk_inherit(struct sock *child, const struct sock *parent)
+/*
+ * From here on accounted memory is charged to the cgroup of @sk, if it is in
+ * one, instead of that of the calling process. Returns what is to be given to
+ * strack_c_memcg_leave().
+ */
+struct mem_cgroup *strack_c_memcg_enter(const struct sock *sk)
 {
-	child->sk_rcvbuf = READ_ONCE(parent->sk_rcvbuf);
-	child->sk_sndbuf = READ_ONCE(parent->sk_sndbuf);
-	child->sk_rcvlowat = READ_ONCE(parent->sk_rcvlowat);
-	child->sk_rcvtimeo = READ_ONCE(parent->sk_rcvtimeo);
-	child->sk_sndtimeo = READ_ONCE(parent->sk_sndtimeo);
-	child->sk_lingertime = READ_ONCE(parent->sk_lingertime);
-	child->sk_userlocks = parent->sk_userlocks;
-	child->sk_priority = READ_ONCE(parent->sk_priority);
-	child->sk_mark = READ_ONCE(parent->sk_mark);
-	child->sk_bound_dev_if = READ_ONCE(parent->sk_bound_dev_if);
-	child->sk_reuse = parent->sk_reuse;
-	security_sk_clone(parent, child);
-	sock_valbool_flag(child, SOCK_LINGER, sock_flag(parent, SOCK_LINGER));
-	sock_valbool_flag(child, SOCK_KEEPOPEN, sock_flag(parent, SOCK_KEEPOPEN));
+	return set_active_memcg(mem_cgroup_from_sk(sk));
+}
+
+void strack_c_memcg_leave(struct mem_cgroup *old)
+{
+	set_active_memcg(old);
 }
 
 void strack_c_sk_orphan(struct sock *sk)

@@ -80,31 +80,27 @@ impl Sock {
         unsafe { &*sk.cast() }
     }
 
-    /// Takes over a new socket, which nobody else knows, with its first reference.
-    ///
-    /// # Safety
-    ///
-    /// `sk` comes from `strack_c_sk_alloc()` and the caller owns it.
-    unsafe fn from_new(sk: NonNull<bindings::sock>) -> ARef<Sock> {
-        // SAFETY: The caller hands over the reference.
-        unsafe { ARef::from_raw(sk.cast()) }
-    }
-
     /// Makes the socket of a connection that has come in; accept() gives it a file later.
     ///
-    /// It takes options from `parent`. Process context.
+    /// It takes options, cgroup and owner from `parent`, a listener, and is in state "established".
+    /// Process context.
     pub(crate) fn new_child(parent: &Sock) -> Result<ARef<Sock>> {
-        // SAFETY: By the type invariant; the namespace lives as long as the socket.
-        let sk = unsafe {
-            let net = (*bindings::strack_c_sk_net(parent.as_ptr())).net;
-            // A socket of the kernel's own does not keep its namespace, nor do its children.
-            bindings::strack_c_sk_alloc(net, i32::from((*parent.as_ptr()).sk_kern_sock()))
-        };
+        // SAFETY: By the type invariant.
+        let sk = unsafe { bindings::strack_c_sk_clone(parent.as_ptr()) };
         let sk = NonNull::new(sk).ok_or(ENOBUFS)?;
-        // SAFETY: Just made, both are valid.
-        unsafe { bindings::strack_c_sk_inherit(sk.as_ptr(), parent.as_ptr()) };
-        // SAFETY: Just made.
-        Ok(unsafe { Sock::from_new(sk) })
+        // SAFETY: The new socket comes with one reference, and it is ours.
+        Ok(unsafe { ARef::from_raw(sk.cast()) })
+    }
+
+    /// Does something at the expense of the socket's cgroup: memory that is accounted for is charged to
+    /// that, whoever calls. Process context.
+    pub(crate) fn on_account_of<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: By the type invariant; the socket, and so its cgroup, outlives the scope.
+        let old = unsafe { bindings::strack_c_memcg_enter(self.as_ptr()) };
+        let result = f();
+        // SAFETY: In the same process; this ends the scope.
+        unsafe { bindings::strack_c_memcg_leave(old) };
+        result
     }
 
     /// The C object.
