@@ -95,6 +95,31 @@ static void owner_routes(void)
 		  "ip rule del uidrange 4242-4242"));
 }
 
+#define RMEM_FILE	"/proc/sys/net/strack/rmem_default"
+#define WMEM_FILE	"/proc/sys/net/strack/wmem_default"
+
+static void buffers_default(void)
+{
+	long rmem = read_long(RMEM_FILE, -1), wmem = read_long(WMEM_FILE, -1);
+	int fd = sm_socket(0);
+	char text[16];
+
+	EQ(sm_get_int(fd, SOL_SOCKET, SO_RCVBUF), rmem);
+	EQ(sm_get_int(fd, SOL_SOCKET, SO_SNDBUF), wmem);
+	OK(write_text(RMEM_FILE, "123456"));
+	OK(write_text(WMEM_FILE, "234567"));
+	EQ(sm_get_int(fd, SOL_SOCKET, SO_RCVBUF), rmem);
+	fd = sm_socket(0);
+	EQ(sm_get_int(fd, SOL_SOCKET, SO_RCVBUF), 123456);
+	EQ(sm_get_int(fd, SOL_SOCKET, SO_SNDBUF), 234567);
+	ERR(write_text(RMEM_FILE, "1000"), EINVAL);
+	ERR(write_text(WMEM_FILE, "-1"), EINVAL);
+	snprintf(text, sizeof(text), "%ld", rmem);
+	OK(write_text(RMEM_FILE, text));
+	snprintf(text, sizeof(text), "%ld", wmem);
+	OK(write_text(WMEM_FILE, text));
+}
+
 /* Bytes that two buffers of @size hold; set before there is a connection. */
 static size_t capacity(int size)
 {
@@ -341,6 +366,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(keepalive_connected, SM_BOTH, SM_ONCE),
 	SM_CASE(priority_and_mark, SM_BOTH, SM_ONCE),
 	SM_CASE(mark_routes, SM_BOTH, SM_V4_V6),
+	SM_CASE(buffers_default, SM_STRACK, SM_ONCE),
 	SM_CASE(owner_routes, SM_BOTH, SM_V4_V6),
 	SM_CASE(bind_to_device, SM_BOTH, SM_V4_V6),
 	SM_CASE(bind_to_device_separates, SM_BOTH, SM_V4_V6),

@@ -111,8 +111,8 @@ static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern
 	sk->sk_type = SOCK_STREAM;
 	sk->sk_destruct = strack_sock_fini;
 	sk->sk_write_space = strack_write_space;
-	sk->sk_rcvbuf = READ_ONCE(sysctl->rmem[1]);
-	sk->sk_sndbuf = READ_ONCE(sysctl->wmem[1]);
+	sk->sk_rcvbuf = READ_ONCE(sysctl->rmem_default);
+	sk->sk_sndbuf = READ_ONCE(sysctl->wmem_default);
 	/* wakes writers by acknowledgement, not by each freed skb */
 	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
 	return sk;

@@ -56,8 +56,8 @@ struct strack_sysctl {
 	int keepalive_intvl;
 	int keepalive_probes;
 	int port;
-	int rmem[3];
-	int wmem[3];
+	int rmem_default;
+	int wmem_default;
 };
 
 /**

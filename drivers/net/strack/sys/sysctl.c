@@ -78,26 +78,14 @@ static const struct ctl_table strack_table[] = {
 	STRACK_INT(keepalive_time, &one, &max_ms),
 	STRACK_INT(keepalive_intvl, &one, &max_ms),
 	STRACK_INT(keepalive_probes, &one, &max_probes),
+	STRACK_INT(rmem_default, &min_buf, &max_int),
+	STRACK_INT(wmem_default, &min_buf, &max_int),
 	{
 		.procname	= "port",
 		.data		= (void *)offsetof(struct strack_sysctl, port),
 		.maxlen		= sizeof(int),
 		.mode		= 0444,
 		.proc_handler	= proc_dointvec,
-	}, {
-		.procname	= "rmem",
-		.data		= (void *)offsetof(struct strack_sysctl, rmem),
-		.maxlen		= sizeof(int) * 3,
-		.mode		= 0644,
-		.proc_handler	= proc_dointvec_minmax,
-		.extra1		= (void *)&min_buf,
-	}, {
-		.procname	= "wmem",
-		.data		= (void *)offsetof(struct strack_sysctl, wmem),
-		.maxlen		= sizeof(int) * 3,
-		.mode		= 0644,
-		.proc_handler	= proc_dointvec_minmax,
-		.extra1		= (void *)&min_buf,
 	},
 };
 
@@ -114,8 +102,8 @@ static const struct strack_sysctl strack_defaults = {
 	.keepalive_time		= 7200,
 	.keepalive_intvl	= 75,
 	.keepalive_probes	= 9,
-	.rmem			= { SOCK_MIN_RCVBUF, 4 << 20, 16 << 20 },
-	.wmem			= { SOCK_MIN_SNDBUF, 4 << 20, 16 << 20 },
+	.rmem_default		= 4 << 20,
+	.wmem_default		= 4 << 20,
 };
 
 int strack_sysctl_register(struct strack_net *sn)
