@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* socket_matrix: poll masks in every state, epoll level and edge triggered. */
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <linux/sockios.h>
+#include <linux/userfaultfd.h>
 
 #include "sm.h"
 
@@ -282,6 +287,83 @@ static void epoll_connect(void)
 	OK(accept(listener, NULL, NULL));
 }
 
+/* An answer is sent for each byte as soon as poll() tells of it: a wake-up that is lost shows. */
+static void no_wakeup_is_lost(void)
+{
+	enum { ROUNDS = 300 };
+	pid_t pid;
+	char byte;
+	int fd[2];
+
+	sm_pair(fd);
+	pid = fork();
+	for (int i = 0; i < ROUNDS; i++) {
+		if (pid && send(fd[0], "x", 1, 0) != 1)
+			break;
+		if (sm_poll(fd[!pid], POLLIN, 5000) != POLLIN || recv(fd[!pid], &byte, 1, 0) != 1) {
+			TRUE(!"told in time");
+			break;
+		}
+		if (!pid && send(fd[1], "y", 1, 0) != 1)
+			break;
+	}
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+struct slow_writer {
+	int fd;
+	void *page;
+	ssize_t sent;
+};
+
+static void *write_slowly(void *arg)
+{
+	struct slow_writer *writer = arg;
+
+	writer->sent = send(writer->fd, writer->page, 4096, 0);
+	return NULL;
+}
+
+/*
+ * A writer that sleeps over a page that is not there yet, here until we bring
+ * it, has the socket locked. Whoever polls must not wait for that.
+ */
+static void not_held_up_by_writer(void)
+{
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage zero = { };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct slow_writer writer;
+	pthread_t thread;
+	int faults, fd[2];
+
+	faults = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (faults < 0)
+		sm_skip("no userfaultfd");
+	OK(ioctl(faults, UFFDIO_API, &api));
+	sm_pair(fd);
+	writer.fd = fd[0];
+	writer.page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	TRUE(writer.page != MAP_FAILED);
+	range.range.start = (unsigned long)writer.page;
+	range.range.len = 4096;
+	NEED(ioctl(faults, UFFDIO_REGISTER, &range));
+	NEED(pthread_create(&thread, NULL, write_slowly, &writer));
+	EQ(sm_poll(faults, POLLIN, 5000), POLLIN);
+	EQ(sm_mask(fd[0]), POLLOUT);
+	if (!sm.tcp) {
+		/* nor do packets, which TCP puts off until then */
+		OK(send(fd[1], "x", 1, 0));
+		EQ(sm_poll(fd[0], POLLIN, 5000), POLLIN);
+	}
+	zero.range = range.range;
+	OK(ioctl(faults, UFFDIO_ZEROPAGE, &zero));
+	EQ(pthread_join(thread, NULL), 0);
+	EQ(writer.sent, 4096);
+}
+
 static const struct sm_case cases[] = {
 	SM_CASE(mask_fresh, SM_BOTH, SM_ONCE),
 	SM_CASE(mask_established, SM_BOTH, SM_ONCE),
@@ -294,6 +376,8 @@ static const struct sm_case cases[] = {
 	SM_CASE(writable_hysteresis, SM_BOTH, SM_ONCE),
 	SM_CASE(writable_wakes_poller, SM_BOTH, SM_ONCE),
 	SM_CASE(poller_is_woken, SM_BOTH, SM_ONCE),
+	SM_CASE(no_wakeup_is_lost, SM_BOTH, SM_V4_V6),
+	SM_CASE(not_held_up_by_writer, SM_BOTH, SM_ONCE),
 	SM_CASE(epoll_level, SM_BOTH, SM_ONCE),
 	SM_CASE(epoll_edge, SM_BOTH, SM_ONCE),
 	SM_CASE(epoll_edge_writable, SM_BOTH, SM_ONCE),

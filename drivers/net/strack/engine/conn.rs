@@ -48,6 +48,7 @@ use crate::{
         },
         sock::{
             self,
+            PollBuffers,
             Sock, //
         },
         table::{
@@ -431,6 +432,7 @@ impl Inner {
         notes.read |= events.contains(Events::READABLE);
         notes.state |= events.contains(Events::CONNECTED) || events.contains(Events::FIN_ACKED);
         if let Some(sock) = &self.sock {
+            sock.publish(self.poll_buffers());
             // What is wrong stands before what tells readers to look.
             if let (true, Some(error)) = (events.contains(Events::FAILED), self.failure()) {
                 sock.set_err(error);
@@ -465,12 +467,22 @@ impl Inner {
         self.rearm(now);
     }
 
+    /// What poll() is to know. Before the sleepers are woken, see [`crate::family::poll`].
+    fn poll_buffers(&self) -> PollBuffers {
+        PollBuffers {
+            readable: u32::try_from(self.rx_bytes).unwrap_or(u32::MAX),
+            unsent: u32::try_from(self.tx_mem).unwrap_or(u32::MAX),
+            full: self.tx_slots() == 0,
+        }
+    }
+
     /// Parts with the socket: the connection needs nobody's memory any more.
     fn let_go(&mut self, notes: &mut Notes) {
         self.tx = Ring::empty();
         self.tx_bytes = 0;
         self.tx_mem = 0;
         if let Some(sock) = self.sock.take() {
+            sock.publish(self.poll_buffers());
             sock.uncharge_read(self.rx_mem);
             self.rx_mem = 0;
             // The last reference may go with it, and that is not for under a spin lock.

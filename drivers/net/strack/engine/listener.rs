@@ -122,6 +122,7 @@ impl Listener {
             return Err(item);
         }
         queue.ready.push(item)?;
+        self.sock.set_waiting(queue.ready.len());
         drop(queue);
         self.sock.wake_read();
         Ok(())
@@ -129,7 +130,10 @@ impl Listener {
 
     /// The connection that waits longest.
     pub(crate) fn pop(&self) -> Option<Ready> {
-        self.queue.lock().ready.pop()
+        let mut queue = self.queue.lock();
+        let item = queue.ready.pop();
+        self.sock.set_waiting(queue.ready.len());
+        item
     }
 
     /// No more connections: those that wait are reset. Process context.
@@ -137,6 +141,7 @@ impl Listener {
         let mut ready = {
             let mut queue = self.queue.lock();
             queue.closed = true;
+            self.sock.set_waiting(0);
             core::mem::replace(&mut queue.ready, Fifo::none())
         };
         while let Some(item) = ready.pop() {

@@ -54,6 +54,19 @@ pub(crate) struct Tail {
     pub(crate) room: usize,
 }
 
+/// Room in a send buffer of `sndbuf` bytes, `SO_SNDBUF`, that keeps `used`; negative when over full.
+fn room(sndbuf: i32, used: usize) -> isize {
+    let limit = isize::try_from(sndbuf).unwrap_or(0);
+    limit.saturating_sub(isize::try_from(used).unwrap_or(isize::MAX))
+}
+
+/// Whether so much room is left that a writer should be woken, or told so by poll: a third of the
+/// buffer, as `sk_stream_is_writeable()` has it.
+pub(crate) fn has_room(sndbuf: i32, used: usize) -> bool {
+    let room = room(sndbuf, used);
+    room > 0 && room >= isize::try_from(used / 2).unwrap_or(isize::MAX)
+}
+
 impl Inner {
     /// Largest payload of a new packet, bytes.
     pub(crate) fn mss(&self) -> u16 {
@@ -72,17 +85,12 @@ impl Inner {
 
     /// Room in the send buffer, bytes; negative when over full.
     pub(crate) fn tx_room(&self, sock: &Sock) -> isize {
-        let limit = isize::try_from(sock.sndbuf()).unwrap_or(0);
-        limit.saturating_sub(isize::try_from(self.tx_mem).unwrap_or(isize::MAX))
+        room(sock.sndbuf(), self.tx_mem)
     }
 
-    /// Whether a writer should be woken, or told so by poll: a third of the buffer is free, as
-    /// `sk_stream_is_writeable()` has it, and the window of packet numbers has room.
+    /// Whether a writer should be woken: the buffer has room, and so has the window of packet numbers.
     pub(crate) fn writeable(&self, sock: &Sock) -> bool {
-        let room = self.tx_room(sock);
-        room > 0
-            && room >= isize::try_from(self.tx_mem / 2).unwrap_or(isize::MAX)
-            && self.tx_slots() > 0
+        has_room(sock.sndbuf(), self.tx_mem) && self.tx_slots() > 0
     }
 
     /// Packets that can still be queued. One slot is kept for the end of the stream.

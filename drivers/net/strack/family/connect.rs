@@ -37,6 +37,7 @@ use crate::{
         random,
         sock::{
             self,
+            PollBuffers,
             Sock,
             SockLock, //
         },
@@ -208,6 +209,9 @@ fn reset(ns: &NetNs, lock: &mut SockLock<'_>) {
         conn.close(true);
     }
     sock::inner(lock).tx_page = None;
+    // The connection has let go of the socket, and writes nothing there any more.
+    lock.publish(PollBuffers::default());
+    lock.clear_shutdown();
     bind::unbind_auto(ns, lock);
     lock.set_state(bindings::TCP_CLOSE);
 }
@@ -219,7 +223,6 @@ fn disconnect(ns: &NetNs, lock: &mut SockLock<'_>) -> Result {
         return Ok(());
     }
     reset(ns, lock);
-    lock.clear_shutdown();
     let _ = lock.take_error();
     Ok(())
 }

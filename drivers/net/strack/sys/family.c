@@ -78,8 +78,10 @@ struct sock *strack_c_sk_clone(const struct sock *parent)
 	if (!sk)
 		return NULL;
 	((struct strack_sock *)sk)->inner = NULL;
+	memset(&((struct strack_sock *)sk)->poll, 0, sizeof(struct strack_poll));
 	sk->sk_state = TCP_ESTABLISHED;
 	sk->sk_shutdown = 0;
+	sk->sk_ack_backlog = 0;
 	sk->sk_max_ack_backlog = 0;
 	sk->sk_priority = READ_ONCE(parent->sk_priority);
 	/* it has been given one more reference, for a table of sockets */

@@ -19,10 +19,25 @@ struct poll_table_struct;
 struct hrtimer;
 
 /**
+ * struct strack_poll - what poll() wants to know of a connection's buffers
+ * @readable: bytes that can be read
+ * @unsent: bytes that the send buffer keeps
+ * @full: no packet can be queued, however little the send buffer keeps
+ *
+ * Written under the connection's lock and read without one, see family/poll.rs.
+ */
+struct strack_poll {
+	u32 readable;
+	u32 unsent;
+	bool full;
+};
+
+/**
  * struct strack_sock - a socket of the family
  * @sk: the kernel's part, first so that both have one address
  * @inet: never used, but the IP stack takes the owner of any packet for one and
  *	looks at its fields in places: they are there, and zero
+ * @poll: for poll()
  * @inner: the Rust half (family::Socket), owned; changed under the socket lock
  */
 struct strack_sock {
@@ -30,6 +45,7 @@ struct strack_sock {
 		struct sock sk;
 		struct inet_sock inet;
 	};
+	struct strack_poll poll;
 	void *inner;
 };
 
@@ -127,6 +143,7 @@ void strack_c_sk_wake_read(struct sock *sk);
 void strack_c_sk_wake_write(struct sock *sk);
 void strack_c_sk_wake_state(struct sock *sk);
 void strack_c_sk_set_err(struct sock *sk, int err);
+int strack_c_sk_err_after_state(const struct sock *sk);
 bool strack_c_exiting(void);
 int strack_c_sk_take_error(struct sock *sk);
 void strack_c_sk_rmem_add(struct sock *sk, u32 bytes);

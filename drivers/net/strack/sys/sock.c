@@ -87,6 +87,8 @@ void strack_c_sk_nospace_set(struct sock *sk)
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	}
+	/* flag first, then another look at the room: see strack_c_sk_wake_write() */
+	smp_mb__after_atomic();
 }
 
 void strack_c_sk_wake_read(struct sock *sk)
@@ -98,7 +100,7 @@ void strack_c_sk_wake_write(struct sock *sk)
 {
 	struct socket *sock;
 
-	/* pairs with the barrier in poll: flag first, then a look at the room */
+	/* room first, then a look at the flag: see strack_c_sk_nospace_set() */
 	smp_mb();
 	rcu_read_lock(); /* a socket is freed a grace period after it lets go of its sock */
 	sock = READ_ONCE(sk->sk_socket);
@@ -117,6 +119,14 @@ void strack_c_sk_set_err(struct sock *sk, int err)
 	WRITE_ONCE(sk->sk_err, err);
 	/* pairs with the barriers of whoever looks at the state first, as in tcp_poll() */
 	smp_wmb();
+}
+
+/* What was seen of the state before is older than the error that is returned. */
+int strack_c_sk_err_after_state(const struct sock *sk)
+{
+	/* pairs with strack_c_sk_set_err() */
+	smp_rmb();
+	return READ_ONCE(sk->sk_err);
 }
 
 bool strack_c_exiting(void)

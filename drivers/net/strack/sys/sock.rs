@@ -32,6 +32,9 @@ pub(crate) const RCV_SHUTDOWN: u8 = 1;
 /// `SEND_SHUTDOWN`: nothing more is to be written.
 pub(crate) const SEND_SHUTDOWN: u8 = 2;
 
+/// What poll() wants to know of a connection's buffers. See `struct strack_poll`.
+pub(crate) use bindings::strack_poll as PollBuffers;
+
 /// A `struct sock` of this family.
 ///
 /// # Invariants
@@ -132,6 +135,13 @@ impl Sock {
         /// The pending error, positive errno.
         err, sk_err, i32
     );
+    /// The pending error, at least as new as the state and the directions shut down that the caller has
+    /// read before.
+    pub(crate) fn err_after_state(&self) -> i32 {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_sk_err_after_state(self.as_ptr()) }
+    }
+
     word!(
         /// `SO_LINGER`'s time, jiffies.
         linger_time, sk_lingertime, c_long
@@ -160,6 +170,61 @@ impl Sock {
         // SAFETY: By the type invariant; one byte, read without a lock elsewhere.
         unsafe { (&raw mut (*self.as_ptr()).__sk_common.skc_state).write_volatile(state as u8) }
     }
+
+    /// The state that [`Sock::set_state`] has set.
+    pub(crate) fn state(&self) -> u32 {
+        // SAFETY: By the type invariant; one byte, written as above.
+        unsafe { (&raw const (*self.as_ptr()).__sk_common.skc_state).read_volatile() }.into()
+    }
+
+    fn poll_ptr(&self) -> *mut PollBuffers {
+        // SAFETY: By the type invariant this is the start of a `struct strack_sock`.
+        unsafe { &raw mut (*self.as_ptr().cast::<bindings::strack_sock>()).poll }
+    }
+
+    /// Tells poll() about the buffers. Callers hold the connection's lock, or the socket has no
+    /// connection and they hold the socket lock.
+    pub(crate) fn publish(&self, new: PollBuffers) {
+        let (to, old) = (self.poll_ptr(), self.published());
+        // What has not changed is not written, since pollers on other CPUs would lose the cache line.
+        // SAFETY: By the type invariant; words that are read without a lock, and only the caller writes.
+        unsafe {
+            if old.readable != new.readable {
+                (&raw mut (*to).readable).write_volatile(new.readable);
+            }
+            if old.unsent != new.unsent {
+                (&raw mut (*to).unsent).write_volatile(new.unsent);
+            }
+            if old.full != new.full {
+                (&raw mut (*to).full).write_volatile(new.full);
+            }
+        }
+    }
+
+    /// What [`Sock::publish`] was last given, or in part what before that.
+    pub(crate) fn published(&self) -> PollBuffers {
+        let from = self.poll_ptr();
+        // SAFETY: By the type invariant; words that others may write meanwhile.
+        unsafe {
+            PollBuffers {
+                readable: (&raw const (*from).readable).read_volatile(),
+                unsent: (&raw const (*from).unsent).read_volatile(),
+                full: (&raw const (*from).full).read_volatile(),
+            }
+        }
+    }
+
+    /// Tells poll() how many connections wait for accept(). Callers hold the lock of their queue.
+    pub(crate) fn set_waiting(&self, count: usize) {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        // SAFETY: By the type invariant; one word, read without a lock elsewhere.
+        unsafe { (&raw mut (*self.as_ptr()).sk_ack_backlog).write_volatile(count) }
+    }
+
+    word!(
+        /// Connections that wait for accept().
+        waiting, sk_ack_backlog, u32
+    );
 
     /// Directions that are shut down.
     pub(crate) fn shutdown(&self) -> u8 {
