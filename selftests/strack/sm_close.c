@@ -317,6 +317,47 @@ static void after_peer_end_still_sends(void)
 	EQ(memcmp(got, "late", 4), 0);
 }
 
+#define MAX_FILE	"/proc/sys/net/strack/max_time_wait"
+#define TIME_FILE	"/proc/sys/net/strack/time_wait_ms"
+
+/* Closes @count connections, the ends that connected first. */
+static void close_pairs(int count)
+{
+	char byte;
+	int fd[2];
+
+	for (int i = 0; i < count; i++) {
+		sm_pair(fd);
+		OK(send(fd[0], "x", 1, 0));
+		close(fd[0]);
+		EQ(recv(fd[1], &byte, 1, 0), 1);
+		EQ(recv(fd[1], &byte, 1, 0), 0);
+		close(fd[1]);
+	}
+}
+
+/* Beyond the limit a connection ends without TIME_WAIT, and as well as with it. */
+static void time_wait_is_limited(void)
+{
+	enum { LIMIT = 3, PAIRS = 10 };
+	long limit = read_long(MAX_FILE, -1);
+	long long before;
+	char text[16];
+
+	RANGE(limit, 256, 1 << 30);
+	OK(write_text(TIME_FILE, "3000"));
+	before = strack_counter("TimeWaitOverflow");
+	close_pairs(PAIRS);
+	EQ(strack_counter("TimeWaitOverflow"), before);
+	OK(write_text(MAX_FILE, "3"));
+	before = strack_counter("TimeWaitOverflow");
+	close_pairs(PAIRS);
+	RANGE(strack_counter("TimeWaitOverflow") - before, PAIRS - LIMIT, 2 * PAIRS);
+	snprintf(text, sizeof(text), "%ld", limit);
+	OK(write_text(MAX_FILE, text));
+	OK(write_text(TIME_FILE, "1000"));
+}
+
 static const struct sm_case cases[] = {
 	SM_CASE(delivers_all, SM_BOTH, SM_V4_V6),
 	SM_CASE(returns_at_once, SM_BOTH, SM_V4_V6),
@@ -336,6 +377,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(killed_process, SM_BOTH, SM_ONCE),
 	SM_CASE(killed_while_sending, SM_BOTH, SM_ONCE),
 	SM_CASE(after_peer_end_still_sends, SM_BOTH, SM_ONCE),
+	SM_CASE(time_wait_is_limited, SM_STRACK, SM_V4_V6),
 };
 
 SM_GROUP(close, cases);

@@ -23,7 +23,8 @@ use crate::{
         },
         net::NetNs,
         output::Outbox,
-        sending::Hold, //
+        sending::Hold,
+        time_wait::Place, //
     },
     proto::{
         connection::{
@@ -184,6 +185,8 @@ pub(crate) struct Inner {
     send_again: bool,
     /// Its place in the table, until it is taken out.
     link: Option<Link>,
+    /// Its place among those in TIME_WAIT.
+    time_wait: Option<Place>,
     /// It has ended with its namespace, and sends nothing any more.
     pub(super) discarded: bool,
     /// When a packet was last acknowledged, or the socket closed.
@@ -235,6 +238,7 @@ impl Conn {
             sending: false,
             send_again: false,
             link: None,
+            time_wait: None,
             discarded: false,
             progress_at: 0,
             proto,
@@ -312,6 +316,11 @@ impl Conn {
                     break;
                 }
             }
+            if inner.proto.state() == State::TimeWait && !inner.may_wait(&self.ns) {
+                // Now that the last acknowledgement has been sent. There is nothing left to tell.
+                inner.proto.abort(now, ResetCode::Closed);
+                inner.settle(self, now, &mut notes);
+            }
             inner.sending = false;
         }
         drop(inner);
@@ -362,6 +371,7 @@ impl Conn {
             return;
         };
         inner.timer_at = None;
+        inner.time_wait = None;
         self.ns.conns.remove(link);
     }
 }
@@ -457,7 +467,14 @@ impl Inner {
             }
         }
         match self.proto.state() {
-            State::TimeWait => self.let_go(notes),
+            State::TimeWait => {
+                self.let_go(notes);
+                if self.orphaned.is_some() {
+                    // Nobody reads any more, or asks for numbers.
+                    self.rx = Ring::empty();
+                    self.path_bytes = KVVec::new();
+                }
+            }
             State::Closed => {
                 self.let_go(notes);
                 conn.remove(self);
@@ -474,6 +491,14 @@ impl Inner {
             unsent: u32::try_from(self.tx_mem).unwrap_or(u32::MAX),
             full: self.tx_slots() == 0,
         }
+    }
+
+    /// Whether there is a place for the connection in TIME_WAIT.
+    fn may_wait(&mut self, ns: &Arc<NetNs>) -> bool {
+        if self.time_wait.is_none() {
+            self.time_wait = Place::take(ns);
+        }
+        self.time_wait.is_some()
     }
 
     /// Parts with the socket: the connection needs nobody's memory any more.

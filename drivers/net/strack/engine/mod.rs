@@ -32,5 +32,6 @@ pub(crate) mod output;
 pub(crate) mod ports;
 pub(crate) mod receiving;
 pub(crate) mod sending;
+pub(crate) mod time_wait;
 
 pub(crate) use net::NetNs;

@@ -11,7 +11,8 @@ use crate::{
     engine::{
         accept::Incoming,
         fifo::Fifo,
-        ports::Ports, //
+        ports::Ports,
+        time_wait::TimeWaits, //
     },
     observe::counters::{
         Counters,
@@ -65,6 +66,8 @@ pub(crate) struct NetNs {
     pub(crate) counters: Counters,
     /// Connections by id.
     pub(crate) conns: Table,
+    /// How many of them only wait.
+    pub(crate) time_waits: TimeWaits,
     /// Key of the cookies of this namespace's listeners.
     pub(crate) secret: [u64; 2],
     /// Bound ports. Process context and receive softirq.
@@ -89,6 +92,7 @@ impl NetNs {
                 carrier: Carrier::new(),
                 counters,
                 conns,
+                time_waits: TimeWaits::new(),
                 secret: [random(), random()],
                 ports <- new_bh_lock!(ports, "strack::NetNs::ports"),
                 incoming <- new_bh_lock!(incoming, "strack::NetNs::incoming"),

@@ -84,6 +84,8 @@ events! {
     // Sockets.
     /// Handshakes dropped because a listener's queue was full.
     ListenOverflow,
+    /// Connections ended without TIME_WAIT because too many were in it.
+    TimeWaitOverflow,
 }
 
 const COUNTERS: usize = Counter::ALL.len();
