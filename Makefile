@@ -22,7 +22,7 @@ help:
 	@echo '  make modules      the kernel modules for the stock kernel, to out/modules'
 	@echo '                    KDIR=TREE: with this kernel tree (built with Rust) and this system'
 	@echo '  make userspace    the programs and libraries, to out/bin'
-	@echo '  make install      modules and programs onto this machine (PREFIX, DESTDIR)'
+	@echo '  make install      all of it onto this machine (PREFIX, DESTDIR, INSTALL_MOD_STRIP)'
 	@echo '  make shell        a shell in a guest that has all of it'
 	@echo '  make shell-debug  the same, on the kernel of test-debug'
 	@echo '  make lint         formatting, clippy, checkpatch, shellcheck'
