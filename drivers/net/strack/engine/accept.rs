@@ -19,6 +19,7 @@ use crate::{
     },
     engine::{
         conn::{
+            self,
             Conn,
             Endpoint,
             Inner,
@@ -267,8 +268,7 @@ fn establish(ns: &Arc<NetNs>, item: &Incoming, listener: &Listener) -> Result {
         config.keepalive = Some(ns.keepalive());
     }
     let isn = Psn::new(random() as u32);
-    let proto =
-        Connection::accept(config, ids, isn, &item.init, timer::now()).map_err(|_| ENOMEM)?;
+    let proto = conn::new_proto(|| Connection::accept(config, ids, isn, &item.init, timer::now()))?;
     let conn = Conn::new(
         ns,
         Parts {

@@ -42,6 +42,7 @@ use crate::{
     },
     sys::{
         bindings,
+        host::AllocError,
         lock::{
             new_bh_lock,
             BhLock,
@@ -101,13 +102,25 @@ pub(crate) struct Parts {
     /// The peer's connection id; zero when this end opens, and does not know it yet.
     pub(crate) peer_cid: u32,
     /// The protocol's half.
-    pub(crate) proto: Connection,
+    pub(crate) proto: KBox<Connection>,
     /// Where its packets go.
     pub(crate) route: Route,
     /// What that was looked up for.
     pub(crate) flow: FlowKey,
     /// The socket.
     pub(crate) sock: ARef<Sock>,
+}
+
+/// Makes a protocol's half where it stays. Process context.
+///
+/// It is some kilobytes large, and moved about while it is made, on a stack that has sixteen in all.
+/// That is why this is a function of its own: when it returns they are given back.
+#[inline(never)]
+pub(crate) fn new_proto(
+    make: impl FnOnce() -> Result<Connection, AllocError>,
+) -> Result<KBox<Connection>> {
+    let place = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;
+    Ok(KBox::write(place, make()?))
 }
 
 /// A connection.
@@ -132,7 +145,7 @@ pub(crate) struct Conn {
 /// What the lock of a connection guards.
 pub(crate) struct Inner {
     /// The protocol.
-    pub(crate) proto: Connection,
+    pub(crate) proto: KBox<Connection>,
     /// Packets not yet acknowledged, by PSN.
     pub(crate) tx: Ring<TxPacket>,
     /// Packets not yet read, by PSN.

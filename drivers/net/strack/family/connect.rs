@@ -13,6 +13,7 @@ use crate::{
             new_ids, //
         },
         conn::{
+            self,
             Conn,
             Endpoint,
             Inner,
@@ -165,8 +166,9 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     }
     let ids = new_ids(ns)?;
     let isn = Psn::new(random() as u32);
-    let proto = Connection::connect(config, ids, isn, local_port, dest.port, timer::now())
-        .map_err(|_| ENOMEM)?;
+    let proto = conn::new_proto(|| {
+        Connection::connect(config, ids, isn, local_port, dest.port, timer::now())
+    })?;
     let local = Endpoint {
         addr: flow.saddr,
         port: local_port,
