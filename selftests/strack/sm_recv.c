@@ -351,6 +351,26 @@ static void inq_values(void)
 	ERR(ioctl(fd[1], 0x54ff, &value), ENOTTY);
 }
 
+/*
+ * What is waited for never comes if the peer may not send more before something
+ * is read. Many small packets use up its credit long before the bytes do.
+ */
+static void low_water_many_packets(void)
+{
+	int i, queued, fd[2];
+
+	pair_with(fd, "x");
+	OK(sm_set_int(fd[1], SOL_SOCKET, SO_RCVLOWAT, 1 << 18));
+	for (i = 0; i < 600; i++) {
+		EQ(send(fd[0], "x", 1, 0), 1);
+		/* so that the next one is in a packet of its own */
+		do {
+			NEED(ioctl(fd[0], SIOCOUTQ, &queued));
+		} while (queued);
+	}
+	EQ(sm_poll(fd[1], POLLIN, 5000), POLLIN);
+}
+
 static void recvmmsg_two(void)
 {
 	char a[4], b[4];
@@ -389,6 +409,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(low_water, SM_BOTH, SM_ONCE),
 	SM_CASE(low_water_blocks, SM_BOTH, SM_ONCE),
 	SM_CASE(low_water_at_end, SM_BOTH, SM_ONCE),
+	SM_CASE(low_water_many_packets, SM_STRACK, SM_ONCE),
 	SM_CASE(inq_values, SM_BOTH, SM_V4_V6),
 	SM_CASE(recvmmsg_two, SM_BOTH, SM_ONCE),
 };

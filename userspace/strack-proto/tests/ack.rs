@@ -153,7 +153,7 @@ fn echo(psn: u32, flags: u8) -> Echo {
 #[test]
 fn acks_wait_for_company() {
     let config = Config::default();
-    let mut acks = Schedule::new(&config);
+    let mut acks = Schedule::new(&config).expect("memory");
     for n in 0..7 {
         acks.on_data(echo(n, 0), 100, false);
         assert!(!acks.is_due());
@@ -183,7 +183,7 @@ fn acks_wait_for_company() {
 #[test]
 fn a_mark_is_not_lost() {
     let config = Config::default();
-    let mut acks = Schedule::new(&config);
+    let mut acks = Schedule::new(&config).expect("memory");
     acks.on_data(echo(1, flags::ACK_CE), 100, true);
     acks.on_data(echo(2, flags::ACK_DUP), 100, true);
     acks.on_data(echo(3, 0), 100, false);
@@ -197,7 +197,7 @@ fn a_mark_is_not_lost() {
 #[test]
 fn a_sender_in_trouble_is_answered_twice() {
     let config = Config::default();
-    let mut acks = Schedule::new(&config);
+    let mut acks = Schedule::new(&config).expect("memory");
     acks.on_data(echo(1, flags::ACK_RETX), 100, true);
     acks.on_probe(echo(2, flags::ACK_PROBE));
     let mut answers = Vec::new();
@@ -216,7 +216,7 @@ fn a_sender_in_trouble_is_answered_twice() {
 #[test]
 fn every_probe_is_answered() {
     let config = Config::default();
-    let mut acks = Schedule::new(&config);
+    let mut acks = Schedule::new(&config).expect("memory");
     for probes in [3, 32, 40] {
         for psn in 0..probes {
             acks.on_probe(echo(psn, flags::ACK_PROBE));

@@ -3,9 +3,13 @@
 //! What ICMP says about packets that we have sent.
 //!
 //! No socket is bound to the source ports that packets are sent from, so the network stack finds ours
-//! by the destination port, as it does for tunnels. By then it has told the routing table of a new
-//! path MTU. Anybody may send such an error: it quotes the packet it is about, and the engine believes
-//! it only if the quotation shows what a stranger cannot know.
+//! by the destination port, as it does for tunnels. Anybody may send such an error: it quotes the
+//! packet it is about, and the engine believes it only if the quotation shows what a stranger cannot
+//! know.
+//!
+//! By then, however, the stack has told the routing table of a new path MTU, and asked nobody. Packets
+//! follow the table, as TCP's do, so a stranger can make them small, until the table forgets
+//! (`net.ipv4.route.mtu_expires`).
 
 use crate::{
     engine::{

@@ -60,7 +60,7 @@ pub(crate) struct RxPacket {
     pub(crate) start: u32,
     /// Payload bytes.
     pub(crate) len: u16,
-    /// Its share of the memory of the skb, held against `SO_RCVBUF`.
+    /// Its share of the memory of the skb, held against `SO_RCVBUF`; zero until that is known.
     pub(crate) memory: u32,
 }
 
@@ -84,6 +84,11 @@ impl<T> Ring<T> {
         Ring {
             slots: KVVec::new(),
         }
+    }
+
+    /// Number of slots.
+    pub(crate) fn len(&self) -> u32 {
+        self.slots.len() as u32
     }
 
     fn index(&self, psn: Psn) -> usize {

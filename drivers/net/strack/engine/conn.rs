@@ -22,6 +22,7 @@ use crate::{
             TxPacket, //
         },
         net::NetNs,
+        notes::Notes,
         output::Outbox,
         sending::Hold,
         time_wait::Place, //
@@ -303,7 +304,8 @@ impl Conn {
         let mut inner = self.inner.lock();
         let result = f(&mut inner, now);
         if inner.sending {
-            // Whoever sends looks once more before it stops.
+            // Whoever sends looks once more before it stops, and sets the timer: until then what is
+            // due stays due, and a timer set for that would fire again and again.
             inner.send_again = true;
             inner.settle(self, now, &mut notes);
         } else {
@@ -313,6 +315,7 @@ impl Conn {
                 let mut out = Outbox::new();
                 let more = inner.fill(self, now, &mut out);
                 inner.settle(self, now, &mut notes);
+                inner.rearm(now);
                 if out.has_any() {
                     let route = inner.route.clone();
                     drop(inner);
@@ -494,13 +497,12 @@ impl Inner {
             }
             _ => (),
         }
-        self.rearm(now);
     }
 
     /// What poll() is to know. Before the sleepers are woken, see [`crate::family::poll`].
     fn poll_buffers(&self) -> PollBuffers {
         PollBuffers {
-            readable: u32::try_from(self.rx_bytes).unwrap_or(u32::MAX),
+            readable: self.readable(),
             unsent: u32::try_from(self.tx_mem).unwrap_or(u32::MAX),
             full: self.tx_slots() == 0,
         }
@@ -569,37 +571,5 @@ impl Inner {
             return;
         }
         self.set_timer(due);
-    }
-}
-
-/// Wakeups to be done once the lock is dropped.
-#[derive(Default)]
-struct Notes {
-    sock: Option<ARef<Sock>>,
-    read: bool,
-    write: bool,
-    state: bool,
-    failed: bool,
-}
-
-impl Notes {
-    fn any(&self) -> bool {
-        self.read || self.write || self.state || self.failed
-    }
-
-    fn deliver(self) {
-        let Some(sock) = self.sock else { return };
-        if self.failed {
-            sock.report_err();
-        }
-        if self.state {
-            sock.wake_state();
-        }
-        if self.read {
-            sock.wake_read();
-        }
-        if self.write {
-            sock.wake_write();
-        }
     }
 }

@@ -29,6 +29,7 @@ use crate::{
             Verdict, //
         },
         counter::Counter,
+        psn::Psn,
         wire::{
             self,
             Packet,
@@ -40,6 +41,9 @@ use crate::{
     sys::skb::Skb,
 };
 use kernel::sync::Arc;
+
+/// Packets whose memory is charged together: more than GRO puts into an skb.
+const TRAIN: usize = 64;
 
 /// One packet of an skb.
 struct Segment {
@@ -83,21 +87,63 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
 /// Hands `first` and all packets that follow it with the same id to their connection.
 fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
     conn.work(|inner, now| {
+        let mut kept = Kept::new();
         let mut segment = first;
         loop {
-            one(inner, now, walk, &segment);
+            one(inner, now, walk, &segment, &mut kept);
+            if kept.is_full() {
+                inner.charge_kept(walk.skb, kept.packets());
+                kept = Kept::new();
+            }
             segment = match walk.take() {
                 Some(next) if destination(&next.packet) == Some(cid) => next,
                 other => {
                     walk.ahead = other;
-                    return;
+                    break;
                 }
             };
         }
+        inner.charge_kept(walk.skb, kept.packets());
     });
 }
 
-fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment) {
+/// The packets of an skb that have been kept and not been charged yet.
+struct Kept {
+    psns: [Psn; TRAIN],
+    count: usize,
+}
+
+impl Kept {
+    fn new() -> Self {
+        Kept {
+            psns: [Psn::new(0); TRAIN],
+            count: 0,
+        }
+    }
+
+    fn push(&mut self, psn: Psn) {
+        if let Some(slot) = self.psns.get_mut(self.count) {
+            *slot = psn;
+            self.count += 1;
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.count == TRAIN
+    }
+
+    fn packets(&self) -> &[Psn] {
+        self.psns.get(..self.count).unwrap_or(&[])
+    }
+}
+
+fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, kept: &mut Kept) {
+    if let Packet::Data(header) = &segment.packet {
+        if inner.lacks_room_for(header.psn) {
+            walk.ns.event(Event::RxNoRoom);
+            return;
+        }
+    }
     let meta = PacketMeta {
         ce: walk.meta.ce,
         entropy: walk.meta.src_port,
@@ -123,9 +169,10 @@ fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment) {
                     skb: walk.skb.hold(),
                     start: segment.payload,
                     len,
-                    memory: walk.memory(segment.len),
+                    memory: 0,
                 },
             );
+            kept.push(psn);
         }
     }
 }
@@ -181,13 +228,6 @@ impl Walk<'_> {
             }
         }
         None
-    }
-
-    /// What a packet of `len` payload bytes keeps of the skb's memory: a share of it by length.
-    fn memory(&self, len: u16) -> u32 {
-        let total = u64::from(self.meta.total.max(1));
-        let share = u64::from(self.skb.truesize()).saturating_mul(u64::from(len)) / total;
-        u32::try_from(share).unwrap_or(u32::MAX)
     }
 
     fn parse(&mut self, at: u32, len: u32) -> Option<Segment> {

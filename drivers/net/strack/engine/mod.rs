@@ -28,6 +28,7 @@ pub(crate) mod fifo;
 pub(crate) mod input;
 pub(crate) mod listener;
 pub(crate) mod net;
+mod notes;
 pub(crate) mod output;
 pub(crate) mod ports;
 pub(crate) mod receiving;

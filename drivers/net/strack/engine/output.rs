@@ -102,6 +102,7 @@ impl Inner {
         if self.discarded {
             return false;
         }
+        self.follow_mtu();
         while out.len < BATCH {
             let Some(transmit) = self.proto.poll_transmit(now) else {
                 return false;
@@ -125,6 +126,12 @@ impl Inner {
             self.flow.uid = sock.uid();
         }
         self.route = Route::lookup(&conn.ns, &self.flow).ok();
+        self.follow_mtu();
+    }
+
+    /// Lets packets be as large as the path takes them by now. What an ICMP error has said counts for
+    /// some minutes only, and the route does not go stale when that is over.
+    fn follow_mtu(&mut self) {
         if let Some(route) = &self.route {
             let len = Inner::usable_payload(route).unwrap_or(MIN_MAX_PAYLOAD);
             self.proto.on_path_mtu(len);

@@ -11,8 +11,15 @@ use crate::{
         conn::Inner, //
     },
     proto::psn::Psn,
-    sys::sock::Sock, //
+    sys::{
+        skb::Skb,
+        sock::Sock, //
+    },
 };
+
+/// Memory for packets received that each socket may have: a small `SO_RCVBUF` bounds what is promised
+/// to the peer in bytes, and packets with a few bytes each take much more.
+const RX_MEM_LEAST: u32 = 1 << 20;
 
 impl Inner {
     /// Room in the receive buffer to tell the protocol of: half of `SO_RCVBUF`, the other half is
@@ -28,11 +35,41 @@ impl Inner {
 
     /// Keeps a packet until it is read.
     pub(crate) fn keep(&mut self, psn: Psn, packet: RxPacket) {
-        if let Some(sock) = &self.sock {
-            sock.charge_read(packet.memory);
-            self.rx_mem = self.rx_mem.saturating_add(packet.memory);
-        }
         self.rx.put(psn, packet);
+    }
+
+    /// Charges the memory of an skb to the packets that were kept of it, by length. What else came in
+    /// it, duplicates or packets of no use, keeps no memory of its own but takes as much.
+    pub(crate) fn charge_kept(&mut self, skb: &Skb, kept: &[Psn]) {
+        let bytes: u64 = kept
+            .iter()
+            .filter_map(|&psn| self.rx.get(psn))
+            .map(|packet| u64::from(packet.len))
+            .sum();
+        for &psn in kept {
+            let Some(packet) = self.rx.get_mut(psn) else {
+                continue;
+            };
+            let share = u64::from(skb.truesize()).saturating_mul(u64::from(packet.len));
+            packet.memory = u32::try_from(share / bytes.max(1)).unwrap_or(u32::MAX);
+            if let Some(sock) = &self.sock {
+                sock.charge_read(packet.memory);
+                self.rx_mem = self.rx_mem.saturating_add(packet.memory);
+            }
+        }
+    }
+
+    /// Whether packets received take more memory than the socket may have.
+    fn is_over_full(&self) -> bool {
+        let limit = self.sock.as_ref().map_or(0, |sock| sock.rcvbuf());
+        self.rx_mem >= u32::try_from(limit).unwrap_or(0).max(RX_MEM_LEAST)
+    }
+
+    /// Whether there is no memory for a packet. The next one in order gets some whatever happens, if
+    /// nothing else can be read that would set memory free.
+    pub(crate) fn lacks_room_for(&self, psn: Psn) -> bool {
+        let awaited = psn == self.proto.rcv_nxt() && self.rx_bytes == 0;
+        self.is_over_full() && !awaited
     }
 
     /// Counts what has come into order since the last time.
@@ -47,6 +84,19 @@ impl Inner {
             }
             self.rx_counted = self.rx_counted.next();
         }
+    }
+
+    /// Bytes that poll() holds against `SO_RCVLOWAT`: more than there are when the peer may soon send no
+    /// more before some are read, be it for the number of packets or for the memory they take.
+    pub(super) fn readable(&self) -> u32 {
+        let packets = self
+            .rx_head
+            .map_or(0, |head| self.rx_counted.dist_from(head));
+        let many = packets >= self.rx.len() / 2;
+        if self.rx_bytes > 0 && (many || self.is_over_full()) {
+            return u32::MAX;
+        }
+        u32::try_from(self.rx_bytes).unwrap_or(u32::MAX)
     }
 
     /// Lets go of a packet that has been read.

@@ -58,6 +58,8 @@ events! {
     RxNotHost,
     /// Datagrams with nothing in them, or less than they claimed.
     RxShort,
+    /// Packets dropped because those that wait to be read take all memory that the socket may have.
+    RxNoRoom,
 
     // The carrier, going out.
     /// Skbs sent, each a packet or a train of them.

@@ -84,6 +84,8 @@ struct sock *strack_c_sk_clone(const struct sock *parent)
 	sk->sk_ack_backlog = 0;
 	sk->sk_max_ack_backlog = 0;
 	sk->sk_priority = READ_ONCE(parent->sk_priority);
+	/* SO_COOKIE is the socket's own */
+	atomic64_set(&sk->sk_cookie, 0);
 	/* it has been given one more reference, for a table of sockets */
 	sock_put(sk);
 	return sk;

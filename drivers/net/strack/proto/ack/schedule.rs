@@ -12,11 +12,17 @@
 //! retransmissions and probes show, it is answered twice, on two paths: the trouble
 //! may be that the path of an ACK is dead.
 
-use crate::proto::{
-    config::Config,
-    psn::Psn,
-    wire::flags,
-    Ns, //
+use crate::{
+    host::{
+        AllocError,
+        Buffer, //
+    },
+    proto::{
+        config::Config,
+        psn::Psn,
+        wire::flags,
+        Ns, //
+    },
 };
 
 /// What an ACK tells the sender about the packet it answers.
@@ -67,7 +73,7 @@ pub struct Schedule {
     // The packet to answer.
     echo: Option<Echo>,
     // PROBEs to answer, in a ring: where the oldest is, and how many.
-    probes: [Option<Echo>; PROBES],
+    probes: Buffer<Option<Echo>>,
     first_probe: usize,
     probe_count: usize,
     // An answer that has been given once and shall be given again.
@@ -77,8 +83,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// Nothing pending.
-    pub fn new(config: &Config) -> Self {
-        Self {
+    pub fn new(config: &Config) -> Result<Self, AllocError> {
+        Ok(Self {
             every_bytes: config.ack_every_bytes,
             every_packets: config.ack_every_packets,
             max_delay: config.max_ack_delay,
@@ -86,12 +92,12 @@ impl Schedule {
             packets: 0,
             due: false,
             echo: None,
-            probes: [None; PROBES],
+            probes: Buffer::new(PROBES, None)?,
             first_probe: 0,
             probe_count: 0,
             repeat: None,
             deadline: None,
-        }
+        })
     }
 
     /// A DATA packet of `len` bytes has arrived and shall be acknowledged, possibly

@@ -235,7 +235,7 @@ impl Connection {
             probe_due: None,
             rx: Reception::new(capacity, unknown, max_payload)?,
             recv_credit: RecvCredit::new(unknown, capacity, config.rcv_window, max_payload),
-            acks: Schedule::new(&config),
+            acks: Schedule::new(&config)?,
             last_heard: now,
             keepalive_probes: 0,
             timers: Timers::new(),
@@ -339,16 +339,10 @@ impl Connection {
 
     // Knobs.
 
-    /// Largest payload of new packets, as far as the peer takes it.
-    pub fn set_mss(&mut self, mss: u16) {
-        self.config.mss = mss.max(1);
-        self.mss = self.config.mss.min(self.peer_max_payload);
-    }
-
-    /// The path takes no more than `mss` bytes of payload. Only lowers it; packets
-    /// that are queued already keep their size.
+    /// The path takes `mss` bytes of payload now: new packets keep to that, within what
+    /// was agreed on. Packets that are queued already keep their size.
     pub fn on_path_mtu(&mut self, mss: u16) {
-        self.mss = self.mss.min(mss.max(1));
+        self.mss = self.config.mss.min(self.peer_max_payload).min(mss.max(1));
     }
 
     /// Uses another number of paths.
