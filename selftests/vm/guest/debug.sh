@@ -7,7 +7,11 @@
 #
 #	kmemleak	what nothing points to any more. Only after two scans, and when it
 #			is five seconds old, is an allocation known to be lost; a report is
-#			confirmed by another scan, for it may have been on its way.
+#			confirmed by another scan, for it may have been on its way. A scan
+#			takes most of a minute, so it is done after the last test that needs
+#			the module (the report says which process allocated, and when) and
+#			after the module has gone, or when the guest ends for another reason.
+#			KMEMLEAK=each does it after each test.
 #	ref_tracker	namespaces that are gone for everybody but whoever still counts
 #			on them, and who that is. As long as they live they are on a list,
 #			so they are no leak of memory.
@@ -19,6 +23,7 @@
 
 DEBUG=/sys/kernel/debug
 KMEMLEAK_AGE=6 # seconds, the kernel's own minimum is 5
+KMEMLEAK=${KMEMLEAK:-end}
 NETNS_TIME=${NETNS_TIME:-90} # seconds: who has lost his peer sends his last packets again
 
 debug_report() {
@@ -76,19 +81,18 @@ __netns() {
 # debug_start: what there is before the first test is not a test's doing
 debug_start() {
 	DEBUG_BASE=$(ls -d "$DEBUG"/ref_tracker/net_refcnt@* 2>/dev/null)
-	if [ -e $DEBUG/kmemleak ]; then
-		__kmemleak_scan
-		echo clear >$DEBUG/kmemleak
-	fi
 	DEBUG_SPENT=
 	DEBUG_DEAD=$(debug_spent)
 }
 
+# debug_after_test LAST: LAST is not empty if kmemleak is to be asked in any case
 debug_after_test() {
 	[ -z "$DEBUG_DEAD" ] || echo "$DEBUG_DEAD before the first test" | debug_report
 	DEBUG_DEAD=
 	[ ! -d $DEBUG/ref_tracker ] || __netns
-	[ ! -e $DEBUG/kmemleak ] || __kmemleak
+	if [ -e $DEBUG/kmemleak ] && { [ "$KMEMLEAK" = each ] || [ -n "$1" ] || debug_spent >/dev/null; }; then
+		__kmemleak
+	fi
 	echo 1 >$DEBUG/clear_warn_once
 }
 
