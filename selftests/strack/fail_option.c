@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* fail_nth: options, ioctl, poll, and the files of the module. */
-#include <linux/filter.h>
 #include <linux/sockios.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -19,8 +18,6 @@ struct option {
 static const int one = 1, sixteen = 16, size = 50000;
 static const struct timeval second = { 1, 0 };
 static const struct linger linger = { 1, 1 };
-static struct sock_filter accept_all = BPF_STMT(BPF_RET | BPF_K, 0xffffffff);
-static const struct sock_fprog filter = { 1, &accept_all };
 
 static void pair(struct nth_try *t)
 {
@@ -188,7 +185,6 @@ static const struct nth_call calls[] = {
 	SET(pair, SOL_SOCKET, SO_MARK, one),
 	SET(pair, SOL_SOCKET, SO_PRIORITY, one),
 	SET(fresh, SOL_SOCKET, SO_BINDTODEVICE, "lo"),
-	SET(fresh, SOL_SOCKET, SO_ATTACH_FILTER, filter),
 	GET(SOL_STRACK, STRACK_PATHS, sizeof(int)),
 	GET(SOL_STRACK, STRACK_PROFILE, STRACK_PROFILE_MAX),
 	GET(SOL_STRACK, STRACK_RTO_MIN, sizeof(int)),
