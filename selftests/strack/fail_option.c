@@ -211,7 +211,7 @@ static const struct nth_call calls[] = {
 	{ .name = "read of the counters", .prepare = open_counters, .call = call_read,
 	  .confirm = all_counters },
 	{ .name = "read of a setting", .prepare = open_setting, .call = call_read,
-	  .arg = "/proc/sys/net/strack/rmem" },
+	  .arg = "/proc/sys/net/strack/link_mbps" },
 	{ .name = "write of a number", .prepare = open_setting, .call = call_write_paths,
 	  .confirm = has_64_paths, .arg = "/proc/sys/net/strack/paths" },
 	{ .name = "write of a name", .prepare = open_setting, .call = call_write_policy,
