@@ -17,9 +17,10 @@ use crate::{
     },
 };
 
-/// Memory for packets received that each socket may have: a small `SO_RCVBUF` bounds what is promised
-/// to the peer in bytes, and packets with a few bytes each take much more.
-const RX_MEM_LEAST: u32 = 1 << 20;
+/// Memory for packets received that each socket may have whatever its `SO_RCVBUF` is: what the credit
+/// of 1024 packets takes if each has a page of its own. Credit that was given stands, also when the
+/// buffer is made smaller afterwards.
+const RX_MEM_LEAST: u32 = 4 << 20;
 
 impl Inner {
     /// Room in the receive buffer to tell the protocol of: half of `SO_RCVBUF`, the other half is
