@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KSFT_PASS	0
 #define KSFT_FAIL	1
@@ -98,6 +99,20 @@ static inline int ktap_finish(void)
 	if (ktap.failed || ktap.number != ktap.planned)
 		return KSFT_FAIL;
 	return ktap.number == ktap.skipped ? KSFT_SKIP : KSFT_PASS;
+}
+
+/* Whether a case is among NAMES ("group" or "group/case"); if there are none, all are. */
+static inline bool ktap_selected(const char *group, const char *name, char **names)
+{
+	char full[128];
+
+	if (!*names)
+		return true;
+	snprintf(full, sizeof(full), "%s/%s", group, name);
+	for (; *names; names++)
+		if (!strcmp(*names, group) || !strcmp(*names, full))
+			return true;
+	return false;
 }
 
 #endif /* SELFTESTS_KTAP_H */

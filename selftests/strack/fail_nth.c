@@ -307,19 +307,6 @@ static void run_call(const struct nth_group *group, const struct nth_call *c, bo
 
 /* --- all of them --------------------------------------------------------- */
 
-static bool selected(const struct nth_group *group, const struct nth_call *c, char **names)
-{
-	char full[128];
-
-	if (!*names)
-		return true;
-	snprintf(full, sizeof(full), "%s/%s", group->name, c->name);
-	for (; *names; names++)
-		if (!strcmp(*names, group->name) || !strcmp(*names, full))
-			return true;
-	return false;
-}
-
 enum what { LIST, COUNT, RUN };
 
 static unsigned int for_each(char **names, enum what what)
@@ -330,7 +317,7 @@ static unsigned int for_each(char **names, enum what what)
 		for (unsigned int i = 0; i < groups[g]->count; i++) {
 			const struct nth_call *c = &groups[g]->calls[i];
 
-			if (!selected(groups[g], c, names))
+			if (!ktap_selected(groups[g]->name, c->name, names))
 				continue;
 			if (what == LIST)
 				printf("%s/%s\n", groups[g]->name, c->name);

@@ -52,19 +52,6 @@ static void make_world(void)
 	run_or_bail("ip route add " SM_BLACKHOLE_V6 "/128 via 2001:db8:1::fe dev va");
 }
 
-static bool selected(const struct sm_group *group, const struct sm_case *c, char **names)
-{
-	char full[128];
-
-	if (!*names)
-		return true;
-	snprintf(full, sizeof(full), "%s/%s", group->name, c->name);
-	for (; *names; names++)
-		if (!strcmp(*names, group->name) || !strcmp(*names, full))
-			return true;
-	return false;
-}
-
 static bool applies(const struct sm_case *c)
 {
 	return c->only == SM_BOTH || !sm.tcp;
@@ -133,7 +120,7 @@ static void for_each(char **names, bool list_only, unsigned int *total)
 		for (unsigned int i = 0; i < groups[g]->count; i++) {
 			const struct sm_case *c = &groups[g]->cases[i];
 
-			if (!applies(c) || !selected(groups[g], c, names))
+			if (!applies(c) || !ktap_selected(groups[g]->name, c->name, names))
 				continue;
 			if (total) {
 				*total += rounds(c);
