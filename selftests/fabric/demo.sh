@@ -3,6 +3,8 @@
 #
 # demo.sh - the guest's half of "make demo": one file over one connection, by
 # TCP and by AF_STRACK with 1 and 128 paths, and what a dead spine does to it.
+# Over 128 paths it goes several times: each connection is another draw of the hash
+# that puts paths on spines.
 #
 # Shows its progress and leaves $RESULTS/demo.jsonl, which strack-report turns
 # into a table, a plot and demo.json. From the environment, besides the settings
@@ -12,6 +14,7 @@
 #	KERNEL_IMAGE	the file to send (default: the guest's own kernel)
 #	BYTES		what to send at least; a smaller kernel image is followed by
 #			the guest's programs (default 16 MiB)
+#	DRAWS		connections over 128 paths (default 5)
 #	STAND_IN=1	no module: let TCP stand in for AF_STRACK. Tests this script.
 
 set -eu
@@ -23,6 +26,7 @@ PATH=$here:$PATH # xfer
 
 RESULTS=${RESULTS:-${STRACK_OUT:-/tmp}}
 BYTES=${BYTES:-16777216}
+DRAWS=${DRAWS:-5}
 STAND_IN=${STAND_IN:-}
 raw=$RESULTS/demo.jsonl
 payload=/tmp/payload
@@ -101,6 +105,11 @@ printf '{"kind":"setup","command":"make demo","kernel":"%s","seed":%d,"spines":%
 transfer tcp tcp 1
 transfer strack-1 strack 1
 transfer strack-128 strack 128
+draw=2
+while [ "$draw" -le "$DRAWS" ]; do
+	transfer "strack-128-$draw" strack 128
+	draw=$((draw + 1))
+done
 transfer strack-cut strack 128 -c 0
 # the same fault for TCP, which keeps to its path; a silent second is enough
 transfer tcp-cut tcp 1 -c 0 -t 2000

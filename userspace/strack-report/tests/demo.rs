@@ -35,11 +35,14 @@ fn transfer(run: &str, rate: u64, spines: [u64; 4], cut: bool, stuck: bool) -> S
     )
 }
 
+/// `strack_128`: the rate of the first connection over 128 paths; the second has 4/5 of it.
 fn guest(strack_128: u64) -> String {
     let mut text = format!("{SETUP}\n");
     text += &transfer("tcp", 12_500, [4_100_000, 0, 0, 0], false, false);
     text += &transfer("strack-1", 12_500, [0, 0, 4_100_000, 0], false, false);
     text += &transfer("strack-128", strack_128, [1_025_000; 4], false, false);
+    let uneven = [1_500_000, 900_000, 850_000, 850_000];
+    text += &transfer("strack-128-2", strack_128 / 5 * 4, uneven, false, false);
     text += &transfer("strack-cut", strack_128, [1_025_000; 4], true, false);
     text += &transfer("tcp-cut", 12_500, [0, 0, 0, 2_100_000], true, true);
     text
@@ -85,6 +88,11 @@ fn a_good_run_meets_its_targets() {
     assert_eq!(result.json["clock"], "virtual");
     assert_eq!(row(&result.json, "capacity/spines")["value"], 400.0);
     assert_eq!(row(&result.json, "goodput/tcp")["value"], 100.0);
+    assert_eq!(row(&result.json, "draw/strack-128")["value"], 320.0);
+    assert_eq!(row(&result.json, "draw/strack-128-2")["value"], 256.0);
+    let most = row(&result.json, "draw-allows/strack-128-2")["value"].as_f64();
+    assert_eq!(most.unwrap().round(), 267.0);
+    assert_eq!(row(&result.json, "goodput/strack-128")["value"], 288.0);
     assert_eq!(row(&result.json, "goodput/strack-128")["target"], 280.0);
     assert_eq!(row(&result.json, "bytes/tcp/spine-1")["value"], 4_100_000.0);
     assert_eq!(
@@ -105,7 +113,8 @@ fn a_good_run_meets_its_targets() {
 fn a_slow_run_is_reported_and_fails() {
     let result = run("slow", &guest(25_000));
     assert!(!result.success);
-    assert_eq!(row(&result.json, "goodput/strack-128")["value"], 200.0);
+    assert_eq!(row(&result.json, "draw/strack-128")["value"], 200.0);
+    assert_eq!(row(&result.json, "goodput/strack-128")["value"], 180.0);
     assert_eq!(row(&result.json, "goodput/strack-128")["pass"], false);
     assert!(
         result.out.contains("Missed: goodput/strack-128\n"),
@@ -116,9 +125,25 @@ fn a_slow_run_is_reported_and_fails() {
 
 #[test]
 fn a_changed_byte_is_seen() {
-    let text = guest(40_000).replacen(r#""received":"ab""#, r#""received":"cd""#, 2);
-    let result = run("changed", &text);
+    let first = r#""kind":"hash","received":"ab","run":"strack-128""#;
+    let again = r#""kind":"hash","received":"ab","run":"strack-128-2""#;
+    for hash in [first, again] {
+        let text = guest(40_000);
+        assert!(text.contains(hash), "{text}");
+        let result = run("changed", &text.replace(hash, &hash.replace("ab", "cd")));
+        assert!(!result.success);
+        assert_eq!(row(&result.json, "hash/equal")["value"], 0.0);
+        assert!(result.out.contains("DIFFERENT"), "{}", result.out);
+    }
+}
+
+#[test]
+fn a_retransmission_in_any_draw_counts() {
+    let sent_again = guest(40_000).replace(
+        r#""run":"strack-128-2","sender":{"mss":4136,"retransmits":0"#,
+        r#""run":"strack-128-2","sender":{"mss":4136,"retransmits":3"#,
+    );
+    let result = run("resent", &sent_again);
     assert!(!result.success);
-    assert_eq!(row(&result.json, "hash/equal")["value"], 0.0);
-    assert!(result.out.contains("DIFFERENT"), "{}", result.out);
+    assert_eq!(row(&result.json, "retransmissions/loss-free")["value"], 3.0);
 }
