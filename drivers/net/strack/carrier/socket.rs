@@ -6,13 +6,20 @@
 //! nobody uses keeps no port, and closed when the namespace ends or the module is unloaded.
 //!
 //! What keeps what alive: the open sockets own a reference to the namespace's state, which they hand
-//! to the engine with every packet. [`Carrier::close`] breaks that circle, after everybody who might
-//! still be sending or receiving through them has left.
+//! to the engine with every packet. [`Carrier::leave`] and [`Carrier::close`] break that circle; between
+//! the two, everybody leaves who might still be sending or receiving through them.
 
 use crate::{
     engine::NetNs,
     sys::{
-        rcu_cell::RcuCell,
+        lock::{
+            new_bh_lock,
+            BhLock, //
+        },
+        rcu_cell::{
+            RcuCell,
+            Retired, //
+        },
         udp::{
             self,
             OpenLock,
@@ -31,17 +38,22 @@ use kernel::{
 const RECEIVE_BUFFER: i32 = 16 << 20;
 
 /// The way packets of a network namespace come in and go out.
+#[pin_data]
 pub(crate) struct Carrier {
-    /// Changed under [`OpenLock`] only.
+    /// Changed under [`OpenLock`], and when the namespace ends.
     sockets: RcuCell<UdpSockets>,
+    /// Those of a namespace that ends. Process context, by who ends it; takes no other lock.
+    #[pin]
+    leaving: BhLock<Option<Retired<UdpSockets>>>,
 }
 
 impl Carrier {
     /// A carrier with no socket open.
-    pub(crate) fn new() -> Carrier {
-        Carrier {
+    pub(crate) fn new() -> impl PinInit<Carrier> {
+        pin_init!(Carrier {
             sockets: RcuCell::new(),
-        }
+            leaving <- new_bh_lock!(None, "strack::Carrier::leaving"),
+        })
     }
 
     /// Opens the sockets, if they are not open yet. Process context.
@@ -63,7 +75,8 @@ impl Carrier {
         }
         let place = KBox::<UdpSockets>::new_uninit(GFP_KERNEL)?;
         let sockets = KBox::write(place, UdpSockets::open(ns, port, RECEIVE_BUFFER)?);
-        self.sockets.replace(Some(sockets));
+        // It was empty, and only who has the lock fills it.
+        let _ = self.sockets.set(sockets);
         Ok(())
     }
 
@@ -72,15 +85,18 @@ impl Carrier {
         self.sockets.is_some()
     }
 
-    /// Closes the sockets. When this returns nothing comes in any more, and no call into the engine
-    /// is under way. Process context, may take several tens of milliseconds.
-    pub(crate) fn close(&self) {
-        let sockets = {
-            let _lock = OpenLock::lock();
-            // Senders have left after this.
-            self.sockets.replace(None)
-        };
-        drop(sockets);
+    /// The namespace ends: nothing is sent any more, and an RCU grace period from now nothing comes in.
+    /// No socket of the family is left that could open the sockets again. Process context.
+    pub(crate) fn leave(&self) {
+        *self.leaving.lock() = UdpSockets::retire(&self.sockets);
+    }
+
+    /// Closes the sockets, if they have been opened; says whether they had. When this returns nothing
+    /// comes in any more, and no call into the engine is under way. Process context, after
+    /// [`Carrier::leave`]; waits for a grace period after that unless one has passed.
+    pub(crate) fn close(&self) -> bool {
+        let retired = self.leaving.lock().take();
+        retired.map(Retired::reclaim).is_some()
     }
 
     /// Gives the open sockets to `f`, which must not sleep. None when they are not open.

@@ -5,6 +5,10 @@
 //! Everything hangs off this object: the UDP sockets, the connections, the bound ports, the counters
 //! and the settings. It is made when the namespace is (or the module is loaded) and stopped when no
 //! socket is left in it; connections that only wait for their ids to become free again end with it.
+//!
+//! Many namespaces may end at one time, and other people's wait behind them. What has to be waited for
+//! is therefore waited for once for all of them, between [`NetNs::leave`], [`NetNs::stop`] and the end
+//! of the object, and not at all for those that nobody has used.
 
 use crate::{
     carrier::Carrier,
@@ -42,7 +46,6 @@ use crate::{
         },
         netns::NetHandle,
         random,
-        rcu_wait,
         table::Table, //
     },
 };
@@ -61,6 +64,7 @@ pub(crate) struct NetNs {
     /// The kernel's namespace and the settings in it.
     pub(crate) net: NetHandle,
     /// The UDP sockets.
+    #[pin]
     pub(crate) carrier: Carrier,
     /// What happened here.
     pub(crate) counters: Counters,
@@ -101,17 +105,23 @@ impl NetNs {
         )
     }
 
-    /// Ends everything in the namespace. No socket is left, and no work runs. Process context.
-    pub(crate) fn stop(&self) {
+    /// The namespace ends: no socket is left in it. Process context.
+    pub(crate) fn leave(&self) {
+        self.carrier.leave();
+    }
+
+    /// Ends everything in the namespace, an RCU grace period after [`NetNs::leave`]; no work runs any
+    /// more. Process context.
+    ///
+    /// If it returns true, callbacks of connections are still under way: `rcu_barrier()` waits for
+    /// them. After that nobody has a connection of this namespace any more.
+    pub(crate) fn stop(&self) -> bool {
         // First what brings packets in, then what they would find.
-        self.carrier.close();
+        let used = self.carrier.close();
         while let Some(conn) = self.conns.first() {
             conn.discard();
         }
-        // The table's references, and with them all timers, are gone after this; so is whoever found
-        // a connection before.
-        rcu_wait();
-        self.counters.unpublish();
+        used
     }
 
     /// Opens the UDP sockets, if they are not open yet. Process context.

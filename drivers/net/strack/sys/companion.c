@@ -168,6 +168,22 @@ u64 strack_c_counters_sum(u64 __percpu *counters, size_t slot)
 	return sum;
 }
 
+/* --- RCU ----------------------------------------------------------------- */
+
+struct rcu_gp_seq strack_c_rcu_now(void)
+{
+	struct rcu_gp_seq now;
+
+	get_state_synchronize_rcu_full(&now);
+	return now;
+}
+
+/* May sleep; does not if a grace period has passed since then. */
+void strack_c_rcu_wait(struct rcu_gp_seq since)
+{
+	cond_synchronize_rcu_full(&since);
+}
+
 /* --- /proc/net/strack ---------------------------------------------------- */
 
 static int strack_snmp_open_show(struct seq_file *seq, void *v)

@@ -6,6 +6,7 @@
 #ifndef _STRACK_COMPANION_H
 #define _STRACK_COMPANION_H
 
+#include <linux/rcupdate.h>
 #include <linux/types.h>
 
 struct iov_iter;
@@ -36,6 +37,10 @@ int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int o
 int strack_c_skb_copy_to_iter(const struct sk_buff *skb, int off, struct iov_iter *to, int len);
 void strack_c_skb_set_gso(struct sk_buff *skb, u16 size, u16 segs);
 void strack_c_skb_set_owner_w(struct sk_buff *skb, struct sock *sk);
+
+/* RCU: the present, and a grace period of either kind after it */
+struct rcu_gp_seq strack_c_rcu_now(void);
+void strack_c_rcu_wait(struct rcu_gp_seq since);
 
 /* counters: @slots 64-bit values for each CPU */
 u64 __percpu *strack_c_counters_alloc(size_t slots);

@@ -175,21 +175,39 @@ static int __net_init strack_net_init(struct net *net)
 	return err;
 }
 
-static void __net_exit strack_net_exit(struct net *net)
+/* No socket is left. A grace period passes before the next step. */
+static void __net_exit strack_net_pre_exit(struct net *net)
 {
-	struct strack_net *sn = net_generic(net, strack_net_id);
+	strack_net_leave(net_generic(net, strack_net_id));
+}
 
-	/* no socket is left here, so nothing queues the work again */
-	cancel_work_sync(&sn->accept_work);
-	strack_net_stop(sn);
-	strack_sysctl_unregister(sn);
+static void __net_exit strack_net_exit_batch(struct list_head *nets)
+{
+	struct strack_net *sn;
+	bool wait = false;
+	struct net *net;
+
+	list_for_each_entry(net, nets, exit_list) {
+		sn = net_generic(net, strack_net_id);
+		/* nothing comes in, so nothing queues the work again */
+		cancel_work_sync(&sn->accept_work);
+		wait |= strack_net_stop(sn);
+	}
+	if (wait)
+		rcu_barrier();
+	list_for_each_entry(net, nets, exit_list) {
+		sn = net_generic(net, strack_net_id);
+		strack_net_free(sn);
+		strack_sysctl_unregister(sn);
+	}
 }
 
 static struct pernet_operations strack_net_ops = {
-	.init	= strack_net_init,
-	.exit	= strack_net_exit,
-	.id	= &strack_net_id,
-	.size	= sizeof(struct strack_net),
+	.init		= strack_net_init,
+	.pre_exit	= strack_net_pre_exit,
+	.exit_batch	= strack_net_exit_batch,
+	.id		= &strack_net_id,
+	.size		= sizeof(struct strack_net),
 };
 
 void strack_c_queue_accept_work(struct strack_net *sn)

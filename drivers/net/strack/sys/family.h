@@ -95,7 +95,9 @@ struct strack_net {
 
 /* offered by Rust (family/entry.rs), called through the tables of family.c */
 int strack_net_start(struct strack_net *sn);
-void strack_net_stop(struct strack_net *sn);
+void strack_net_leave(struct strack_net *sn);
+bool strack_net_stop(struct strack_net *sn);
+void strack_net_free(struct strack_net *sn);
 void strack_accept_work(struct strack_net *sn);
 int strack_sock_init(struct sock *sk);
 void strack_sock_fini(struct sock *sk);

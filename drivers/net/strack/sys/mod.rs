@@ -42,15 +42,6 @@ fn raw_gfp(flags: Flags) -> bindings::gfp_t {
     }
 }
 
-/// Waits until all readers of now have left and all callbacks of now have run. Process context.
-pub(crate) fn rcu_wait() {
-    // SAFETY: Process context.
-    unsafe {
-        bindings::synchronize_rcu();
-        bindings::rcu_barrier();
-    }
-}
-
 /// Sixty-four random bits, unpredictable for strangers.
 pub(crate) fn random() -> u64 {
     // SAFETY: No requirements.

@@ -28,7 +28,7 @@ use kernel::{
 /// # Invariants
 ///
 /// The pointer is to a `struct strack_net` between `strack_net_start()` and the end of
-/// `strack_net_stop()`, or nothing is done with it any more: when a namespace stops, everything that
+/// `strack_net_free()`, or nothing is done with it any more: when a namespace stops, everything that
 /// could is stopped first.
 pub(crate) struct NetHandle(NonNull<bindings::strack_net>);
 
@@ -143,9 +143,9 @@ pub(crate) fn of(sock: &Sock) -> Arc<NetNs> {
 ///
 /// # Safety
 ///
-/// `sn` has been started and is not stopped while `'a` lasts.
+/// `sn` has been started and is not freed while `'a` lasts.
 unsafe fn borrow<'a>(sn: *mut bindings::strack_net) -> ArcBorrow<'a, NetNs> {
-    // SAFETY: `strack_net_start` stored it, `strack_net_stop` takes it back.
+    // SAFETY: `strack_net_start` stored it, `strack_net_free` takes it back.
     unsafe { ArcBorrow::from_raw((*sn).priv_.cast::<NetNs>().cast_const()) }
 }
 
@@ -174,13 +174,36 @@ unsafe extern "C" fn strack_net_start(sn: *mut bindings::strack_net) -> c_int {
 ///
 /// # Safety
 ///
-/// Called by the C half only, once for each namespace that was started, with no socket left in it and
-/// no work running.
+/// Called by the C half only, once for each namespace that was started, with no socket left in it.
 #[no_mangle]
-unsafe extern "C" fn strack_net_stop(sn: *mut bindings::strack_net) {
+unsafe extern "C" fn strack_net_leave(sn: *mut bindings::strack_net) {
+    // SAFETY: It is started, and stopped later.
+    unsafe { borrow(sn) }.leave();
+}
+
+/// Ends what is in the namespace; returns whether callbacks are still under way. Process context.
+///
+/// # Safety
+///
+/// Called by the C half only, once for each namespace, an RCU grace period after `strack_net_leave()`,
+/// with no work running.
+#[no_mangle]
+unsafe extern "C" fn strack_net_stop(sn: *mut bindings::strack_net) -> bool {
+    // SAFETY: It is started, and freed later.
+    unsafe { borrow(sn) }.stop()
+}
+
+/// The end of a namespace's state. Process context.
+///
+/// # Safety
+///
+/// Called by the C half only, once for each namespace, when the callbacks that were under way at the
+/// end of `strack_net_stop()` have run.
+#[no_mangle]
+unsafe extern "C" fn strack_net_free(sn: *mut bindings::strack_net) {
     // SAFETY: The reference that `strack_net_start` stored; nobody borrows it any more.
     let ns = unsafe { Arc::from_raw((*sn).priv_.cast::<NetNs>().cast_const()) };
-    ns.stop();
+    ns.counters.unpublish();
 }
 
 /// Handshakes wait. Process context, one at a time for each namespace.

@@ -2,7 +2,12 @@
 
 //! A place for something that comes and goes while others look at it: an RCU pointer that owns what it
 //! points to.
+//!
+//! What is taken out is [`Retired`] at first: others may still look at it, and its owner waits for them
+//! when it takes it over. Between the two, time passes that need not be waited for.
 
+use super::bindings;
+use core::ptr::NonNull;
 use kernel::{
     prelude::*,
     sync::{
@@ -49,18 +54,51 @@ impl<T> RcuCell<T> {
         unsafe { self.0.load(Acquire).as_ref() }.map(f)
     }
 
-    /// Puts `value` in, takes out what was there, and waits until nobody looks at that any more.
+    /// Puts `value` in and takes out what was there.
+    pub(crate) fn set(&self, value: KBox<T>) -> Option<Retired<T>> {
+        self.exchange(KBox::into_raw(value))
+    }
+
+    /// Takes out what is there.
+    pub(crate) fn take(&self) -> Option<Retired<T>> {
+        self.exchange(core::ptr::null_mut())
+    }
+
+    fn exchange(&self, new: *mut T) -> Option<Retired<T>> {
+        // INVARIANT: Both callers have it from `KBox::into_raw()`, or it is null.
+        let old = NonNull::new(self.0.xchg(new, Full))?;
+        // SAFETY: No requirements.
+        let since = unsafe { bindings::strack_c_rcu_now() };
+        // INVARIANT: By that of the cell, and it was replaced before the state was taken.
+        Some(Retired { old, since })
+    }
+}
+
+/// What has been taken out of an [`RcuCell`].
+///
+/// # Invariants
+///
+/// `old` is from `KBox::into_raw()` and belongs to this object, but for those in a read-side section
+/// that began before `since`.
+pub(crate) struct Retired<T> {
+    old: NonNull<T>,
+    since: bindings::rcu_gp_seq,
+}
+
+// SAFETY: It owns a `T` and gives it to one owner only.
+unsafe impl<T: Send + Sync> Send for Retired<T> {}
+// SAFETY: It gives out nothing by reference.
+unsafe impl<T: Send + Sync> Sync for Retired<T> {}
+
+impl<T> Retired<T> {
+    /// Waits until nobody else looks at it, unless a grace period has passed by itself meanwhile.
     /// Process context.
-    pub(crate) fn replace(&self, value: Option<KBox<T>>) -> Option<KBox<T>> {
-        let new = value.map_or(core::ptr::null_mut(), KBox::into_raw);
-        // INVARIANT: Null or from `KBox::into_raw()`.
-        let old = self.0.xchg(new, Full);
-        if old.is_null() {
-            return None;
-        }
-        rcu::synchronize_rcu();
-        // SAFETY: By the type invariant. A grace period has passed, so nobody else has the pointer.
-        Some(unsafe { KBox::from_raw(old) })
+    pub(crate) fn reclaim(self) -> KBox<T> {
+        let Retired { old, since } = self;
+        // SAFETY: Process context.
+        unsafe { bindings::strack_c_rcu_wait(since) };
+        // SAFETY: By the type invariant, and all who looked at it have left.
+        unsafe { KBox::from_raw(old.as_ptr()) }
     }
 }
 

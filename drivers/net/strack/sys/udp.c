@@ -167,6 +167,11 @@ void strack_c_udp_attach(struct socket *sock, void *owner, int rcvbuf)
 }
 
 /* Softirqs under way may still use the owner until a grace period has passed. */
+void strack_c_udp_detach(struct socket *sock)
+{
+	rcu_assign_sk_user_data(sock->sk, NULL);
+}
+
 void strack_c_udp_close(struct socket *sock)
 {
 	udp_tunnel_sock_release(sock->sk);

@@ -104,6 +104,7 @@ void strack_c_udp_lock(void);
 void strack_c_udp_unlock(void);
 int strack_c_udp_open(struct net *net, bool v4, u16 port, struct socket **sockp);
 void strack_c_udp_attach(struct socket *sock, void *owner, int rcvbuf);
+void strack_c_udp_detach(struct socket *sock);
 void strack_c_udp_close(struct socket *sock);
 void *strack_c_udp_owner(const struct sock *sk);
 struct sk_buff *strack_c_udp_recv(struct sock *sk);

@@ -5,6 +5,10 @@
 use super::{
     bindings,
     netns::NetHandle,
+    rcu_cell::{
+        RcuCell,
+        Retired, //
+    },
     skb::Skb, //
 };
 use crate::{
@@ -101,10 +105,11 @@ impl Drop for UdpSocket {
 ///
 /// # Invariants
 ///
-/// While a socket is open, and until an RCU grace period after that, the owner that it was attached
-/// with is that of `owner`.
+/// The owner that the sockets were attached with is that of `owner`, and it is kept until an RCU grace
+/// period after they were detached. Once attached, they are only dropped by who has them from
+/// [`UdpSockets::retire`].
 pub(crate) struct UdpSockets {
-    v4: Option<UdpSocket>,
+    v4: UdpSocket,
     /// None where the kernel has no IPv6.
     v6: Option<UdpSocket>,
     owner: Arc<NetNs>,
@@ -121,13 +126,13 @@ impl UdpSockets {
             Err(error) => return Err(error),
         };
         let sockets = UdpSockets {
-            v4: Some(v4),
+            v4,
             v6,
             owner: owner.clone(),
         };
         let owner = Arc::as_ptr(&sockets.owner).cast_mut();
-        for socket in [&sockets.v4, &sockets.v6].into_iter().flatten() {
-            // INVARIANT: This is the owner, and `drop` waits before it lets go of it.
+        for socket in Iterator::chain([&sockets.v4].into_iter(), &sockets.v6) {
+            // INVARIANT: This is the owner. From here on there is no way to fail.
             // SAFETY: By the type invariants of both; the state of a namespace is aligned to more than
             // four bytes.
             unsafe { bindings::strack_c_udp_attach(socket.0.as_ptr(), owner.cast(), rcvbuf) };
@@ -135,11 +140,23 @@ impl UdpSockets {
         Ok(sockets)
     }
 
+    /// Ends delivery, and takes the sockets away from those who send. Both go on until a grace period
+    /// has passed.
+    pub(crate) fn retire(cell: &RcuCell<UdpSockets>) -> Option<Retired<UdpSockets>> {
+        cell.with(|sockets| {
+            for socket in Iterator::chain([&sockets.v4].into_iter(), &sockets.v6) {
+                // SAFETY: By the type invariant the socket is open.
+                unsafe { bindings::strack_c_udp_detach(socket.0.as_ptr()) };
+            }
+        });
+        cell.take()
+    }
+
     /// The socket of one family.
     #[inline]
     pub(crate) fn get(&self, v4: bool) -> Option<&UdpSocket> {
         if v4 {
-            self.v4.as_ref()
+            Some(&self.v4)
         } else {
             self.v6.as_ref()
         }
@@ -149,15 +166,6 @@ impl UdpSockets {
     #[inline]
     pub(crate) fn owner(&self) -> &NetNs {
         &self.owner
-    }
-}
-
-impl Drop for UdpSockets {
-    fn drop(&mut self) {
-        drop(self.v6.take());
-        drop(self.v4.take());
-        // Softirqs that found the sockets, or the owner behind them, have left after this.
-        rcu::synchronize_rcu();
     }
 }
 
