@@ -358,6 +358,36 @@ static void time_wait_is_limited(void)
 	OK(write_text(TIME_FILE, "1000"));
 }
 
+#define ORPHANS_FILE	"/proc/sys/net/strack/max_orphans"
+
+/* Beyond the limit close() resets the peer instead of sending the rest behind its back. */
+static void orphans_are_limited(void)
+{
+	long limit = read_long(ORPHANS_FILE, -1);
+	char text[16], got[8];
+	long long before;
+	int fd[2];
+
+	RANGE(limit, 256, 1 << 30);
+	before = strack_counter("OrphanOverflow");
+	sm_pair(fd);
+	OK(send(fd[0], "rest", 4, 0));
+	close(fd[0]);
+	EQ(sm_recv_all(fd[1], got, sizeof(got)), 4);
+	EQ(strack_counter("OrphanOverflow"), before);
+	close(fd[1]);
+
+	OK(write_text(ORPHANS_FILE, "0"));
+	sm_pair(fd);
+	close(fd[0]);
+	ERR(recv(fd[1], got, sizeof(got), 0), ECONNRESET);
+	EQ(strack_counter("OrphanOverflow"), before + 1);
+	close(fd[1]);
+	EQ(strack_counter("OrphanOverflow"), before + 1);
+	snprintf(text, sizeof(text), "%ld", limit);
+	OK(write_text(ORPHANS_FILE, text));
+}
+
 static const struct sm_case cases[] = {
 	SM_CASE(delivers_all, SM_BOTH, SM_V4_V6),
 	SM_CASE(returns_at_once, SM_BOTH, SM_V4_V6),
@@ -378,6 +408,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(killed_while_sending, SM_BOTH, SM_ONCE),
 	SM_CASE(after_peer_end_still_sends, SM_BOTH, SM_ONCE),
 	SM_CASE(time_wait_is_limited, SM_STRACK, SM_V4_V6),
+	SM_CASE(orphans_are_limited, SM_STRACK, SM_V4_V6),
 };
 
 SM_GROUP(close, cases);

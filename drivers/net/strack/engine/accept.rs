@@ -110,7 +110,7 @@ pub(crate) fn new_ids(ns: &NetNs) -> Result<Ids> {
 
 /// An INIT has come in. Receive softirq.
 pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
-    let now = timer::now();
+    let now = ns.cookie_clock(timer::now());
     let peer = PeerAddr(meta.src.octets());
 
     if init.cookie_time == 0 && init.cookie_mac == 0 {

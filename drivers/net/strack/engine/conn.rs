@@ -24,8 +24,11 @@ use crate::{
         net::NetNs,
         notes::Notes,
         output::Outbox,
-        sending::Hold,
-        time_wait::Place, //
+        quota::{
+            Kind,
+            Place, //
+        },
+        sending::Hold, //
     },
     proto::{
         connection::{
@@ -199,8 +202,8 @@ pub(crate) struct Inner {
     send_again: bool,
     /// Its place in the table, until it is taken out.
     link: Option<Link>,
-    /// Its place among those in TIME_WAIT.
-    time_wait: Option<Place>,
+    /// Its place among those without a socket.
+    place: Option<Place>,
     /// It has ended with its namespace, and sends nothing any more.
     pub(super) discarded: bool,
     /// When a packet was last acknowledged, or the socket closed.
@@ -252,7 +255,7 @@ impl Conn {
             sending: false,
             send_again: false,
             link: None,
-            time_wait: None,
+            place: None,
             discarded: false,
             progress_at: 0,
             proto,
@@ -373,7 +376,8 @@ impl Conn {
                 sock.add_shutdown(sock::RCV_SHUTDOWN | sock::SEND_SHUTDOWN);
             }
             inner.rx.clear();
-            if hard || inner.proto.state() == State::Connecting {
+            let ends = hard || inner.proto.state() == State::Connecting;
+            if ends || !inner.may_be_orphan(&self.ns) {
                 inner.proto.abort(now, ResetCode::Aborted);
             } else {
                 inner.shut_send();
@@ -387,7 +391,7 @@ impl Conn {
             return;
         };
         inner.timer_at = None;
-        inner.time_wait = None;
+        inner.place = None;
         self.ns.conns.remove(link);
     }
 }
@@ -508,12 +512,25 @@ impl Inner {
         }
     }
 
+    /// Whether the connection may go on without its socket.
+    fn may_be_orphan(&mut self, ns: &Arc<NetNs>) -> bool {
+        match self.proto.state() {
+            State::TimeWait | State::Closed => true,
+            _ => self.take_place(ns, Kind::Orphan),
+        }
+    }
+
+    /// Changes its place among those without a socket; whether there was one.
+    fn take_place(&mut self, ns: &Arc<NetNs>, kind: Kind) -> bool {
+        if !self.place.as_ref().is_some_and(|place| place.is(kind)) {
+            self.place = Place::take(ns, kind);
+        }
+        self.place.is_some()
+    }
+
     /// Whether there is a place for the connection in TIME_WAIT.
     fn may_wait(&mut self, ns: &Arc<NetNs>) -> bool {
-        if self.time_wait.is_none() {
-            self.time_wait = Place::take(ns);
-        }
-        self.time_wait.is_some()
+        self.take_place(ns, Kind::TimeWait)
     }
 
     /// Parts with the socket: the connection needs nobody's memory any more.

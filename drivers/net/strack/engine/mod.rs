@@ -31,8 +31,8 @@ pub(crate) mod net;
 mod notes;
 pub(crate) mod output;
 pub(crate) mod ports;
+pub(crate) mod quota;
 pub(crate) mod receiving;
 pub(crate) mod sending;
-pub(crate) mod time_wait;
 
 pub(crate) use net::NetNs;

@@ -16,7 +16,7 @@ use crate::{
         accept::Incoming,
         fifo::Fifo,
         ports::Ports,
-        time_wait::TimeWaits, //
+        quota::Quota, //
     },
     observe::counters::{
         Counters,
@@ -70,8 +70,11 @@ pub(crate) struct NetNs {
     pub(crate) counters: Counters,
     /// Connections by id.
     pub(crate) conns: Table,
-    /// How many of them only wait.
-    pub(crate) time_waits: TimeWaits,
+    /// How many of them have no socket.
+    pub(crate) quota: Quota,
+    /// What is added to the time in cookies: else they would tell everybody for how long this host has
+    /// been up, and that two namespaces are of one host. Nanoseconds.
+    cookie_epoch: Ns,
     /// Key of the cookies of this namespace's listeners.
     pub(crate) secret: [u64; 2],
     /// Bound ports. Process context and receive softirq.
@@ -93,10 +96,11 @@ impl NetNs {
         Arc::pin_init(
             try_pin_init!(NetNs {
                 net,
-                carrier: Carrier::new(),
+                carrier <- Carrier::new(),
                 counters,
                 conns,
-                time_waits: TimeWaits::new(),
+                quota: Quota::new(),
+                cookie_epoch: random() >> 2,
                 secret: [random(), random()],
                 ports <- new_bh_lock!(ports, "strack::NetNs::ports"),
                 incoming <- new_bh_lock!(incoming, "strack::NetNs::incoming"),
@@ -142,6 +146,12 @@ impl NetNs {
     /// Slots in the packet rings of each connection.
     pub(crate) fn window_packets(&self) -> u32 {
         Config::default().window_packets
+    }
+
+    /// The clock that cookies are dated by, of which `now` is the time on the kernel's. It runs as fast,
+    /// in coarse steps, and began at some random time.
+    pub(crate) fn cookie_clock(&self, now: Ns) -> Ns {
+        (now - now % MSEC).saturating_add(self.cookie_epoch)
     }
 
     /// The settings as they are now, for a connection about to be made.

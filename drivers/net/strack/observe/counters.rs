@@ -86,6 +86,8 @@ events! {
     // Sockets.
     /// Handshakes dropped because a listener's queue was full.
     ListenOverflow,
+    /// Connections reset when they were closed because too many had no socket.
+    OrphanOverflow,
     /// Connections ended without TIME_WAIT because too many were in it.
     TimeWaitOverflow,
 }

@@ -68,6 +68,7 @@ struct strack_sysctl {
 	int target_delay_us;
 	int initial_window;
 	int time_wait_ms;
+	int max_orphans;
 	int max_time_wait;
 	int keepalive_time;
 	int keepalive_intvl;

@@ -86,6 +86,8 @@ impl NetHandle {
         initial_window,
         /// `net.strack.time_wait_ms`.
         time_wait_ms,
+        /// `net.strack.max_orphans`, connections.
+        max_orphans,
         /// `net.strack.max_time_wait`, connections.
         max_time_wait,
         /// `net.strack.keepalive_time`, seconds.

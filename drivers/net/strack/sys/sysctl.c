@@ -76,6 +76,7 @@ static const struct ctl_table strack_table[] = {
 	STRACK_INT(target_delay_us, &one, &max_us),
 	STRACK_INT(initial_window, SYSCTL_ZERO, &max_int),
 	STRACK_INT(time_wait_ms, SYSCTL_ZERO, &max_ms),
+	STRACK_INT(max_orphans, SYSCTL_ZERO, &max_int),
 	STRACK_INT(max_time_wait, SYSCTL_ZERO, &max_int),
 	STRACK_INT(keepalive_time, &one, &max_ms),
 	STRACK_INT(keepalive_intvl, &one, &max_ms),
@@ -108,17 +109,16 @@ static const struct strack_sysctl strack_defaults = {
 	.wmem_default		= 4 << 20,
 };
 
-/* What one connection in TIME_WAIT keeps, and the part of all memory that they may. */
-#define STRACK_TIME_WAIT_BYTES	(64 << 10)
-#define STRACK_TIME_WAIT_PART	32
-#define STRACK_TIME_WAIT_LEAST	256
+/* What one connection without a socket keeps, and the part of all memory that they may. */
+#define STRACK_REST_BYTES	(64 << 10)
+#define STRACK_REST_PART	32
+#define STRACK_REST_LEAST	256
 
-static int strack_default_time_wait(void)
+static int strack_default_rest(void)
 {
 	u64 bytes = (u64)totalram_pages() << PAGE_SHIFT;
 
-	return clamp_t(u64, bytes / STRACK_TIME_WAIT_PART / STRACK_TIME_WAIT_BYTES,
-		       STRACK_TIME_WAIT_LEAST, INT_MAX);
+	return clamp_t(u64, bytes / STRACK_REST_PART / STRACK_REST_BYTES, STRACK_REST_LEAST, INT_MAX);
 }
 
 int strack_sysctl_register(struct strack_net *sn)
@@ -128,7 +128,8 @@ int strack_sysctl_register(struct strack_net *sn)
 
 	sn->sysctl = strack_defaults;
 	sn->sysctl.port = strack_c_udp_port();
-	sn->sysctl.max_time_wait = strack_default_time_wait();
+	sn->sysctl.max_orphans = strack_default_rest();
+	sn->sysctl.max_time_wait = sn->sysctl.max_orphans;
 	table = kmemdup(strack_table, sizeof(strack_table), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;

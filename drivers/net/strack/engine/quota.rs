@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How many connections there may be that no program has any more.
+//!
+//! They keep memory that no socket pays for, so there are limits for each namespace.
+//!
+//! * **Orphans** were closed while something was still to be sent, or the peer still to finish
+//!   (`tcp_max_orphans`). Beyond the limit, closing resets the peer at once.
+//! * Those in **TIME_WAIT** wait for late packets and do nothing else (`tcp_max_tw_buckets`). Beyond
+//!   the limit a connection ends at once. That is safe: its ids are random and its tag is checked, so
+//!   late packets do not reach another connection. What is lost is the answer to a peer whose last
+//!   packet needs one.
+
+use crate::{
+    engine::net::NetNs,
+    observe::counters::Event, //
+};
+use kernel::sync::{
+    atomic::{
+        Atomic,
+        Relaxed, //
+    },
+    Arc, //
+};
+
+/// What is limited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// No socket, and not yet over.
+    Orphan,
+    /// Over, and waiting for late packets.
+    TimeWait,
+}
+
+/// How many of each there are in a namespace.
+pub(crate) struct Quota {
+    orphans: Atomic<i32>,
+    time_waits: Atomic<i32>,
+}
+
+impl Quota {
+    /// None.
+    pub(crate) fn new() -> Self {
+        Quota {
+            orphans: Atomic::new(0),
+            time_waits: Atomic::new(0),
+        }
+    }
+
+    fn count(&self, kind: Kind) -> &Atomic<i32> {
+        match kind {
+            Kind::Orphan => &self.orphans,
+            Kind::TimeWait => &self.time_waits,
+        }
+    }
+}
+
+/// The place of one of them, given back when it is dropped.
+pub(crate) struct Place {
+    ns: Arc<NetNs>,
+    kind: Kind,
+}
+
+impl Place {
+    /// Takes a place, if one is free; else that is counted.
+    pub(crate) fn take(ns: &Arc<NetNs>, kind: Kind) -> Option<Place> {
+        let before = ns.quota.count(kind).fetch_add(1, Relaxed);
+        let ns = ns.clone();
+        let place = Place { ns, kind };
+        let (most, overflow) = match kind {
+            Kind::Orphan => (place.ns.net.max_orphans(), Event::OrphanOverflow),
+            Kind::TimeWait => (place.ns.net.max_time_wait(), Event::TimeWaitOverflow),
+        };
+        if u32::try_from(before).unwrap_or(0) < most {
+            return Some(place);
+        }
+        place.ns.event(overflow);
+        None
+    }
+
+    /// Whether it is among these.
+    pub(crate) fn is(&self, kind: Kind) -> bool {
+        self.kind == kind
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.ns.quota.count(self.kind).fetch_sub(1, Relaxed);
+    }
+}
