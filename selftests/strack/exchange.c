@@ -265,6 +265,7 @@ static void hoarding_is_bounded(void)
 	enum { LEN = 1400, COPIES = 40, TRAINS = 300, LIMIT = 4 << 20 };
 	long long refused = count("RxNoRoom");
 	static uint8_t got[LEN * TRAINS];
+	uint8_t ack[2048];
 	struct peer_conn c;
 	int fd = connected(&c);
 	uint32_t nth = 0;
@@ -277,6 +278,12 @@ static void hoarding_is_bounded(void)
 	CHECK(nth > 20 && nth < TRAINS);
 	CHECK(count("RxNoRoom") - refused == COPIES);
 	CHECK(receive_memory(fd) >= LIMIT && receive_memory(fd) < LIMIT + LIMIT / 8);
+
+	/* A copy of what is there is acknowledged: its sender may not know. */
+	peer_flush(&peer);
+	CHECK(!peer_send_data(&peer, &c, 0, c.psn + 1, LEN, LEN));
+	CHECK(AWAIT(c, ACK, ack, 1000) && wire_get32(ack + AT_TRIGGER) == c.psn + 1);
+	CHECK(count("RxNoRoom") - refused == COPIES);
 
 	/* What is missing is taken all the same, and all is there. */
 	CHECK(!peer_send_data(&peer, &c, 0, c.psn, 0, LEN));

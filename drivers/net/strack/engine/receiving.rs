@@ -67,10 +67,11 @@ impl Inner {
     }
 
     /// Whether there is no memory for a packet. The next one in order gets some whatever happens, if
-    /// nothing else can be read that would set memory free.
+    /// nothing else can be read that would set memory free. A copy of one that is here takes none, and
+    /// its sender has to be told.
     pub(crate) fn lacks_room_for(&self, psn: Psn) -> bool {
         let awaited = psn == self.proto.rcv_nxt() && self.rx_bytes == 0;
-        self.is_over_full() && !awaited
+        self.is_over_full() && !awaited && !self.proto.has_received(psn)
     }
 
     /// Counts what has come into order since the last time.

@@ -197,7 +197,7 @@ impl Reception {
     }
 
     /// Whether a packet was received before, as far as that is remembered.
-    fn is_duplicate(&self, psn: Psn) -> bool {
+    pub fn is_duplicate(&self, psn: Psn) -> bool {
         let old = psn.lt(self.nxt) && self.nxt.dist_from(psn) <= 2 * self.capacity;
         old || self.piece(psn).is_some()
     }

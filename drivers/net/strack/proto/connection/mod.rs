@@ -429,6 +429,11 @@ impl Connection {
         self.rx.nxt()
     }
 
+    /// Whether a packet has been received, so that another copy only has to be acknowledged.
+    pub fn has_received(&self, psn: Psn) -> bool {
+        self.rx.is_duplicate(psn)
+    }
+
     /// The first packet of the peer, once that is known.
     pub fn rcv_isn(&self) -> Option<Psn> {
         match self.handshake {
