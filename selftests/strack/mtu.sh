@@ -33,10 +33,15 @@ setup_router() {
 	ns_sysctl "$R" net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
 }
 
-# narrow MTU: of the second cable, both ends; what was learned is forgotten
-narrow() {
+# cable MTU: of the second cable, both ends
+cable() {
 	ip -n "$R" link set dev r2 mtu "$1"
 	ip -n "$H2" link set dev v2 mtu "$1"
+}
+
+# narrow MTU: the same, and what was learned of it is forgotten
+narrow() {
+	cable "$1"
 	ip -n "$H1" route flush cache
 	ip -n "$H1" -6 route flush cache
 }
@@ -97,25 +102,42 @@ remembered() {
 	}
 }
 
+# across ADDRESS COMMAND...: one connection sends, the command changes the way, and it
+# sends again; leaves its numbers, also those from before
+across() {
+	local address="$1" server client
+	shift
+	rm -f "$TMP/h1" "$TMP/h2" "$TMP/changed"
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H2" listen "$address" 7600 recv=$BYTES recv=$BYTES eof close >"$TMP/h2" &
+	server=$!
+	wait_line "$TMP/h2" listen
+	# shellcheck disable=SC2086
+	talk $TCP -n "$H1" connect "$address" 7600 send=$BYTES drain info "wait=$TMP/changed" send=$BYTES drain \
+		info shut eof close >"$TMP/h1" &
+	client=$!
+	wait_line "$TMP/h1" info
+	sed -n 's/^.* info/client/p' "$TMP/h1" >"$TMP/before"
+	"$@"
+	: >"$TMP/changed"
+	wait_exit "$client" 60000 && wait_exit "$server" 5000 || { cat "$TMP/h1" "$TMP/h2"; return 1; }
+	sed -n 's/^.* info/client/p' "$TMP/h1" | tail -n 1 >"$TMP/info"
+}
+
 # The cable shrinks under an open connection, which has to learn it, and is then
 # wide again for the next one.
 narrowed_on_the_way() {
 	narrow 1500
-	rm -f "$TMP/h1" "$TMP/h2" "$TMP/narrow"
-	# shellcheck disable=SC2086
-	talk $TCP -n "$H2" listen "$1" 7600 recv=$BYTES recv=$BYTES eof close >"$TMP/h2" &
-	server=$!
-	wait_line "$TMP/h2" listen
-	# shellcheck disable=SC2086
-	talk $TCP -n "$H1" connect "$1" 7600 send=$BYTES drain "wait=$TMP/narrow" send=$BYTES drain \
-		info shut eof close >"$TMP/h1" &
-	client=$!
-	wait_line "$TMP/h1" "drain ok"
+	across "$1" cable "$2" && fits "$2" "$3"
+}
+
+# What the router said has expired, or was not true: the connection does not keep to it.
+# The peer must not be the one whose cable is narrow, else it says so when it is asked.
+widened_on_the_way() {
+	narrow 1500
 	ip -n "$R" link set dev r2 mtu "$2"
-	ip -n "$H2" link set dev v2 mtu "$2"
-	: >"$TMP/narrow"
-	wait_exit "$client" 60000 && wait_exit "$server" 5000 || { cat "$TMP/h1" "$TMP/h2"; return 1; }
-	sed 's/^.* info/client/' "$TMP/h1" >"$TMP/info"
+	across "$1" narrow 1500 && fits 1500 "$3" || return 1
+	mv "$TMP/before" "$TMP/info"
 	fits "$2" "$3"
 }
 
@@ -134,8 +156,7 @@ narrowed_when_full() {
 	wait_line "$TMP/h1" "connect ok"
 	# nobody reads, so that the buffers fill up
 	sleep 0.5
-	ip -n "$R" link set dev r2 mtu "$2"
-	ip -n "$H2" link set dev v2 mtu "$2"
+	cable "$2"
 	: >"$TMP/narrow"
 	wait_exit "$client" 60000 && wait_exit "$server" 5000 || { cat "$TMP/h1" "$TMP/h2"; return 1; }
 }
@@ -152,7 +173,7 @@ else
 fi
 
 ktap_print_header
-ktap_set_plan 12
+ktap_set_plan 14
 setup_router || ktap_exit_fail_msg "cannot set up the router"
 
 ktap_test_result "1500 all the way, IPv4" full_width $B4 $OVER4
@@ -163,6 +184,8 @@ ktap_test_result "1300 behind the router, IPv6" narrow_from_the_start $B6 $OVER6
 ktap_test_result "1300 behind the router, IPv6, next connection" remembered $B6 1300
 ktap_test_result "narrowed on the way, IPv4" narrowed_on_the_way $B4 1300 $OVER4
 ktap_test_result "narrowed on the way, IPv6" narrowed_on_the_way $B6 1300 $OVER6
+ktap_test_result "widened on the way, IPv4" widened_on_the_way $B4 1300 $OVER4
+ktap_test_result "widened on the way, IPv6" widened_on_the_way $B6 1300 $OVER6
 ktap_test_result "narrowed with full buffers, IPv4" narrowed_when_full $B4 1300
 ktap_test_result "narrowed with full buffers, IPv6" narrowed_when_full $B6 1300
 ktap_test_result "576 behind the router, IPv4" narrow_from_the_start $B4 $OVER4 576
