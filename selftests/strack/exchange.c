@@ -64,7 +64,7 @@ static void any_order(void)
 	CHECK(wire_get16(ack + AT_OOO) == 0 && wire_get64(ack + AT_BYTES) == sizeof(got));
 	CHECK(wire_get16(ack + AT_DUPS) == PACKETS);
 	CHECK(count("DupReceived") - dups == PACKETS);
-	close(fd);
+	forget(fd);
 }
 
 /* Each bit of the bitmaps is of a packet that was sent, and soon all are told. */
@@ -107,7 +107,7 @@ static void sack_is_true(void)
 	for (int i = 0; i < PACKETS; i++)
 		missing += i % 3 && !told[i];
 	CHECK(missing == 0);
-	close(fd);
+	forget(fd);
 }
 
 /* The ACK that packet @psn triggered. */
@@ -144,7 +144,7 @@ static void marks_are_echoed(void)
 	peer_send_data(&peer, &c, WIRE_DATA_ACK_REQ, c.psn + 1, 100, 100);
 	CHECK(await_trigger(&c, c.psn + 1, data, sizeof(data)));
 	CHECK(!(data[AT_FLAGS] & (WIRE_ACK_CE | WIRE_ACK_RETX)));
-	close(fd);
+	forget(fd);
 }
 
 /* The window closes when nobody reads and opens again, told without being asked. */
@@ -174,7 +174,7 @@ static void window_closes_and_opens(void)
 	CHECK(recv(fd, sink, sizeof(sink), MSG_DONTWAIT) >= sent * 1000L);
 	CHECK(AWAIT(c, ACK, ack, 1000));
 	CHECK(wire_get32(ack + AT_WINDOW) >= 2000 && wire_get32(ack + AT_CREDIT) != c.psn);
-	close(fd);
+	forget(fd);
 }
 
 static void end_and_data_after_it(void)
@@ -193,7 +193,7 @@ static void end_and_data_after_it(void)
 	/* Our direction is open. */
 	CHECK(send(fd, "abc", 3, MSG_NOSIGNAL) == 3);
 	CHECK(peer_receive(&peer, &c, 3));
-	close(fd);
+	forget(fd);
 }
 
 /* An unacknowledged packet comes again, from another port each time. */
@@ -217,7 +217,7 @@ static void resends_on_other_paths(void)
 	CHECK(copies == 6);
 	CHECK(same == 0);
 	CHECK(!peer_send_ack(&peer, &c));
-	close(fd);
+	forget(fd);
 }
 
 /*

@@ -28,5 +28,7 @@ void wire_check(bool good, const char *what, const char *file, int line);
 long long count(const char *name);
 /* The kernel's socket of a new connection with the peer, @c the peer's side. */
 int connected(struct peer_conn *c);
+/* Closes such a socket, and nothing of it remains. */
+void forget(int fd);
 
 #endif /* SELFTESTS_STRACK_HANDSHAKE_H */
