@@ -19,9 +19,11 @@
 #	ktap_finished
 #
 # In the head of the script, "# timeout: SECONDS" raises the time it is given
-# (default 300). Times are scaled by SLOW (1 on a machine of the usual speed).
+# (default 300). Times are scaled by SLOW (1 on a machine of the usual speed). If
+# QUICK is set, a test leaves out repetitions, but nothing that it does only once.
 
 SLOW=${SLOW:-1}
+QUICK=${QUICK:-}
 STRACK_DIR=${STRACK_DIR:-$(cd "$(dirname "$0")" && pwd)}
 
 KSFT_PASS=0
@@ -122,7 +124,10 @@ __DEFERRED=
 defer() {
 	local word line=
 	for word in "$@"; do
-		line="$line '$(printf '%s' "$word" | sed "s/'/'\\\\''/g")'"
+		case $word in
+		*\'*) word=$(printf '%s' "$word" | sed "s/'/'\\\\''/g") ;;
+		esac
+		line="$line '$word'"
 	done
 	__DEFERRED="$line >/dev/null 2>&1 || :
 $__DEFERRED"
@@ -203,6 +208,17 @@ __exited() {
 	__gone "$1" && return 0
 	state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null)
 	[ -z "$state" ] || [ "$state" = Z ]
+}
+
+# how_often USUAL SLOW QUICK: the number of repetitions that suits this run
+how_often() {
+	if [ -n "$QUICK" ]; then
+		echo "$3"
+	elif [ "$SLOW" -gt 1 ]; then
+		echo "$2"
+	else
+		echo "$1"
+	fi
 }
 
 #

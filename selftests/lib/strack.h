@@ -143,6 +143,14 @@ static inline unsigned int slow(unsigned int value)
 	return factor > 1 ? value * factor : value;
 }
 
+/* Whether repetitions are to be left out (the environment's QUICK). */
+static inline bool quick(void)
+{
+	const char *text = getenv("QUICK");
+
+	return text && *text;
+}
+
 /* Moves the process into a named network namespace (as ip netns does). */
 static inline int enter_netns(const char *name)
 {

@@ -11,7 +11,7 @@ require_family
 require_command tc
 
 # Bytes each way. What takes a second on hardware takes much longer elsewhere.
-MIB=${BULK_MIB:-$((SLOW > 1 ? 8 : 32))}
+MIB=${BULK_MIB:-$(how_often 32 8 4)}
 BYTES=$((MIB << 20))
 SMALL=$((BYTES / 8))
 

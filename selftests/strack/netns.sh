@@ -8,7 +8,7 @@
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/net_lib.sh"
 
 require_family
-TIMES=${NAMESPACES:-$((SLOW > 1 ? 20 : 100))}
+TIMES=${NAMESPACES:-$(how_often 100 20 5)}
 
 move() {
 	# shellcheck disable=SC2086 # TCP is empty or one word

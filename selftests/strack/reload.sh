@@ -11,7 +11,7 @@
 require_root
 require_strack
 require_command rmmod insmod talk bulk
-TIMES=${RELOADS:-$((SLOW > 1 ? 15 : 50))}
+TIMES=${RELOADS:-$(how_often 50 15 5)}
 
 loaded_again() {
 	strack_loaded || load_strack
