@@ -27,6 +27,13 @@ gone() {
 	! strack_loaded && [ ! -e /proc/net/strack ] && [ ! -e /proc/sys/net/strack ]
 }
 
+# UDP port 0 would be any, where nobody sends to.
+no_port() {
+	gone || return 1
+	! load_strack port=0 || { unload_strack; echo "loaded"; return 1; }
+	load_strack
+}
+
 idle_cycles() {
 	for i in $(seq "$TIMES"); do
 		gone || { echo "round $i: not unloaded"; return 1; }
@@ -135,7 +142,7 @@ unused() {
 slowwait 60 unused || ktap_print_msg "module is in use after a minute"
 
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 10
 defer loaded_again
 
 ktap_test_result "unloaded and loaded $TIMES times" idle_cycles
@@ -146,5 +153,6 @@ ktap_test_result "refused while a socket is connected" held connected
 ktap_test_result "not held by namespaces that used it" with_namespaces
 ktap_test_result "another family number" parameter family 25
 ktap_test_result "another UDP port" parameter port 4794
+ktap_test_result "UDP port 0 is refused" no_port
 ktap_test_result "a family number in use is refused" refused_family
 ktap_finished

@@ -2,6 +2,7 @@
 /* socket_matrix: listening and accepting. */
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "sm.h"
 
@@ -320,6 +321,22 @@ static long charged(void)
 	return read_long(GROUP "/memory.current", -1);
 }
 
+/* A listener in a group of its own, and this process outside of it. */
+static int listener_in_group(int backlog, struct sockaddr_strack *sa)
+{
+	int listener;
+
+	mkdir(TREE, 0700);
+	if (mount("none", TREE, "cgroup2", 0, NULL) ||
+	    write_text(TREE "/cgroup.subtree_control", "+memory"))
+		sm_skip("no memory controller");
+	mkdir(GROUP, 0700);
+	NEED(write_text(GROUP "/cgroup.procs", "0"));
+	listener = sm_listener(backlog, sa);
+	NEED(write_text(TREE "/cgroup.procs", "0"));
+	return listener;
+}
+
 /*
  * A connection is made in a kernel thread, but belongs to the listener: that
  * is whose group pays for it, not the client's, and not nobody's.
@@ -331,14 +348,7 @@ static void listener_pays(void)
 	int listener, fd[CLIENTS];
 	long before;
 
-	mkdir(TREE, 0700);
-	if (mount("none", TREE, "cgroup2", 0, NULL) ||
-	    write_text(TREE "/cgroup.subtree_control", "+memory"))
-		sm_skip("no memory controller");
-	mkdir(GROUP, 0700);
-	NEED(write_text(GROUP "/cgroup.procs", "0"));
-	listener = sm_listener(CLIENTS, &sa);
-	NEED(write_text(TREE "/cgroup.procs", "0"));
+	listener = listener_in_group(CLIENTS, &sa);
 	before = charged();
 	TRUE(before >= 0);
 	for (int i = 0; i < CLIENTS; i++) {
@@ -347,6 +357,64 @@ static void listener_pays(void)
 	}
 	/* charges are taken in lots, so one more or less does not show */
 	RANGE(charged() - before, CLIENTS * LEAST, 1L << 30);
+	close(listener);
+	OK(umount2(TREE, MNT_DETACH));
+}
+
+/* How often the group's processes have been killed. */
+static long killed(void)
+{
+	FILE *events = fopen(GROUP "/memory.events", "r");
+	char line[64];
+	long count = -1;
+
+	while (events && fgets(line, sizeof(line), events))
+		sscanf(line, "oom_kill %ld", &count);
+	if (events)
+		fclose(events);
+	return count;
+}
+
+/*
+ * Strangers decide how many connections are made: when the group has no memory
+ * for more, there are no more, and nobody is killed to make room.
+ */
+static void poor_listener_lives(void)
+{
+	enum { CLIENTS = 400, LIMIT = 4 << 20 };
+	long long before = strack_counter("ListenNoMemory");
+	struct sockaddr_strack sa;
+	struct pollfd last = { .events = POLLOUT };
+	char limit[24];
+	int listener;
+	pid_t child;
+
+	listener = listener_in_group(CLIENTS, &sa);
+	NEED(child = fork());
+	if (!child) {
+		pause();
+		_exit(1);
+	}
+	snprintf(limit, sizeof(limit), "%d", child);
+	NEED(write_text(GROUP "/cgroup.procs", limit));
+	snprintf(limit, sizeof(limit), "%ld", charged() + LIMIT);
+	NEED(write_text(GROUP "/memory.max", limit));
+	for (int i = 0; i < CLIENTS && strack_counter("ListenNoMemory") == before; i++) {
+		last.fd = sm_socket(SOCK_NONBLOCK);
+		ERR(st_connect(last.fd, &sa), EINPROGRESS);
+		while (!poll(&last, 1, 1) && strack_counter("ListenNoMemory") == before)
+			;
+	}
+	TRUE(strack_counter("ListenNoMemory") > before);
+	EQ(killed(), 0);
+	EQ(waitpid(child, NULL, WNOHANG), 0);
+
+	/* The client repeats itself, and gets in when there is room. */
+	NEED(write_text(GROUP "/memory.max", "max"));
+	EQ(poll(&last, 1, slow(10000)), 1);
+	EQ(sm_get_int(last.fd, SOL_SOCKET, SO_ERROR), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	close(listener);
 	OK(umount2(TREE, MNT_DETACH));
 }
@@ -372,6 +440,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(shutdown_wakes_accept, SM_BOTH, SM_ONCE),
 	SM_CASE(send_and_recv, SM_BOTH, SM_ONCE),
 	SM_CASE(listener_pays, SM_STRACK, SM_ONCE),
+	SM_CASE(poor_listener_lives, SM_STRACK, SM_ONCE),
 };
 
 SM_GROUP(listen, cases);

@@ -69,10 +69,6 @@ impl Carrier {
             return Ok(());
         }
         let port = udp::port();
-        if port == 0 {
-            // Would be bound to some free port, where nobody sends to.
-            return Err(EINVAL);
-        }
         let place = KBox::<UdpSockets>::new_uninit(GFP_KERNEL)?;
         let sockets = KBox::write(place, UdpSockets::open(ns, port, RECEIVE_BUFFER)?);
         // It was empty, and only who has the lock fills it.

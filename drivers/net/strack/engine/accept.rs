@@ -171,8 +171,11 @@ pub(crate) fn work(ns: &Arc<NetNs>) {
         let Some(item) = ns.incoming.lock().first().copied() else {
             return;
         };
-        if open(ns, &item).is_err() {
+        if let Err(error) = open(ns, &item) {
             ns.count(Counter::OpenFailed);
+            if error == ENOMEM {
+                ns.event(Event::ListenNoMemory);
+            }
         }
         // Not before the connection can be found: until then the queue is what knows of it.
         let _ = ns.incoming.lock().pop();

@@ -14,6 +14,7 @@ use crate::{
     proto::psn::Psn,
     proto::wire,
     sys::{
+        gfp_connection,
         pages::{
             PageBuf,
             MAX_ORDER, //
@@ -72,9 +73,9 @@ pub(crate) struct Ring<T> {
 impl<T> Ring<T> {
     /// An empty ring of `len` slots, a power of two. Process context.
     pub(crate) fn new(len: usize) -> Result<Self> {
-        let mut slots = KVVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
+        let mut slots = KVVec::with_capacity(len, gfp_connection())?;
         for _ in 0..len {
-            slots.push(None, GFP_KERNEL_ACCOUNT)?;
+            slots.push(None, gfp_connection())?;
         }
         Ok(Ring { slots })
     }

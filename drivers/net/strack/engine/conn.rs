@@ -46,6 +46,7 @@ use crate::{
     },
     sys::{
         bindings,
+        gfp_connection,
         host::AllocError,
         lock::{
             new_bh_lock,
@@ -123,7 +124,7 @@ pub(crate) struct Parts {
 pub(crate) fn new_proto(
     make: impl FnOnce() -> Result<Connection, AllocError>,
 ) -> Result<KBox<Connection>> {
-    let place = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;
+    let place = KBox::new_uninit(gfp_connection())?;
     Ok(KBox::write(place, make()?))
 }
 
@@ -244,7 +245,7 @@ impl Conn {
             shut: false,
             peer_finished: false,
             window,
-            path_bytes: KVVec::from_elem(0, usize::from(MAX_PATHS), GFP_KERNEL)?,
+            path_bytes: KVVec::from_elem(0, usize::from(MAX_PATHS), gfp_connection())?,
             hold: Hold::Not,
             route: Some(route),
             flow,
@@ -269,7 +270,7 @@ impl Conn {
                 timer <- Timer::new(),
                 inner <- new_bh_lock!(inner, "strack::Conn"),
             }),
-            GFP_KERNEL,
+            gfp_connection(),
         )?;
         {
             // Whoever finds it there waits until the link is in its place.

@@ -86,6 +86,8 @@ events! {
     // Sockets.
     /// Handshakes dropped because a listener's queue was full.
     ListenOverflow,
+    /// Handshakes dropped for want of memory, or because the listener's cgroup may have no more.
+    ListenNoMemory,
     /// Connections reset when they were closed because too many had no socket.
     OrphanOverflow,
     /// Connections ended without TIME_WAIT because too many were in it.

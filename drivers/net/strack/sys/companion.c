@@ -23,6 +23,15 @@ u64 strack_c_keyed_hash(u64 key0, u64 key1, const void *data, size_t len)
 	return siphash(data, len, &key);
 }
 
+/*
+ * A peer decides when a connection is made, and the owner of the listener pays.
+ * Rather than have the OOM killer make room for it, there is none.
+ */
+gfp_t strack_c_gfp_connection(void)
+{
+	return GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+}
+
 /* --- pages --------------------------------------------------------------- */
 
 /*

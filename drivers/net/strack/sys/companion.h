@@ -18,6 +18,9 @@ struct sock;
 
 u64 strack_c_keyed_hash(u64 key0, u64 key1, const void *data, size_t len);
 
+/* flags for what a connection is made of */
+gfp_t strack_c_gfp_connection(void);
+
 /* pages */
 struct page *strack_c_pages_alloc(unsigned int order, gfp_t gfp);
 unsigned int strack_c_page_order(const struct page *page);

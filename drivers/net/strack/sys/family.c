@@ -9,7 +9,9 @@
 #include <net/netns/generic.h>
 #include <net/sock.h>
 
+#include "companion.h"
 #include "family.h"
+#include "udp.h"
 
 static int family __ro_after_init = AF_ECONET;
 module_param(family, int, 0444);
@@ -73,7 +75,7 @@ static void strack_write_space(struct sock *sk)
  */
 struct sock *strack_c_sk_clone(const struct sock *parent)
 {
-	struct sock *sk = sk_clone(parent, GFP_KERNEL, false);
+	struct sock *sk = sk_clone(parent, strack_c_gfp_connection(), false);
 
 	if (!sk)
 		return NULL;
@@ -221,7 +223,8 @@ int strack_c_family_register(void)
 {
 	int err;
 
-	if (family <= 0 || family >= AF_MAX)
+	/* port 0 would be some free port, where nobody sends to */
+	if (family <= 0 || family >= AF_MAX || !strack_c_udp_port())
 		return -EINVAL;
 	strack_family.family = family;
 

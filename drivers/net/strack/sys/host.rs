@@ -5,7 +5,10 @@
 //! `proto/` is compiled into the kernel and into user-space tests alike. This module is the
 //! kernel's answer to `crate::host`; the user-space crate brings its own of the same shape.
 
-use super::bindings;
+use super::{
+    bindings,
+    gfp_connection, //
+};
 use core::ops::{
     Deref,
     DerefMut, //
@@ -27,13 +30,14 @@ impl From<AllocError> for Error {
 
 /// A slice on the heap whose length never changes.
 ///
-/// Allocated with `GFP_KERNEL_ACCOUNT`, large ones from vmalloc space: create it in process context only.
+/// Part of a connection, see [`gfp_connection`]. Large ones come from vmalloc space: create it in process
+/// context only.
 pub(crate) struct Buffer<T>(KVVec<T>);
 
 impl<T: Copy> Buffer<T> {
     /// Allocates `len` elements, each a copy of `fill`.
     pub(crate) fn new(len: usize, fill: T) -> Result<Buffer<T>, AllocError> {
-        KVVec::from_elem(fill, len, GFP_KERNEL_ACCOUNT)
+        KVVec::from_elem(fill, len, gfp_connection())
             .map(Buffer)
             .map_err(|_| AllocError)
     }

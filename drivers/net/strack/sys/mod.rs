@@ -42,6 +42,15 @@ fn raw_gfp(flags: Flags) -> bindings::gfp_t {
     }
 }
 
+/// Allocation flags for what a connection is made of, which is a lot and often a peer's doing: charged
+/// to the owner of the socket, and refused where only the OOM killer could make room. Process context.
+pub(crate) fn gfp_connection() -> Flags {
+    const _: () = assert!(size_of::<Flags>() == size_of::<bindings::gfp_t>());
+    // SAFETY: The kernel's crate has no name for these flags. `Flags` is a structure around a `gfp_t`
+    // and no larger, so it has the same representation, and any value is a valid one.
+    unsafe { core::mem::transmute::<bindings::gfp_t, Flags>(bindings::strack_c_gfp_connection()) }
+}
+
 /// Sixty-four random bits, unpredictable for strangers.
 pub(crate) fn random() -> u64 {
     // SAFETY: No requirements.
