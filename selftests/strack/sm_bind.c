@@ -169,6 +169,25 @@ static void reuseaddr_shares(void)
 	ERR(listen(b, 1), EADDRINUSE);
 }
 
+/* ... but not the peer as well. */
+static void reuseaddr_one_peer_each(void)
+{
+	struct sockaddr_strack sa, peer, other;
+	int a = sm_socket(0), b = sm_socket(0);
+
+	sm_listener(4, &peer);
+	sm_listener(4, &other);
+	OK(sm_set_int(a, SOL_SOCKET, SO_REUSEADDR, 1));
+	OK(sm_set_int(b, SOL_SOCKET, SO_REUSEADDR, 1));
+	sm_place(&sa, SM_LOOP, 0);
+	OK(st_bind(a, &sa));
+	OK(st_getsockname(a, &sa));
+	OK(st_bind(b, &sa));
+	OK(st_connect(a, &peer));
+	ERR(st_connect(b, &peer), EADDRNOTAVAIL);
+	OK(st_connect(b, &other));
+}
+
 static void reuseaddr_needs_both(void)
 {
 	struct sockaddr_strack sa;
@@ -437,6 +456,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(in_use_under_wildcard, SM_BOTH, SM_V4_V6),
 	SM_CASE(other_address_same_port, SM_BOTH, SM_V4_V6),
 	SM_CASE(reuseaddr_shares, SM_BOTH, SM_V4_V6),
+	SM_CASE(reuseaddr_one_peer_each, SM_BOTH, SM_V4_V6),
 	SM_CASE(reuseaddr_needs_both, SM_BOTH, SM_V4_V6),
 	SM_CASE(reuseaddr_not_over_listener, SM_BOTH, SM_V4_V6),
 	SM_CASE(reuseaddr_after_server_close, SM_BOTH, SM_V4_V6),

@@ -43,6 +43,11 @@ static void after_shutdown(void)
 	EQ(pipes, 0);
 	ERR(send(fd[0], "x", 1, 0), EPIPE);
 	EQ(pipes, 1);
+	/* That there is nothing to send makes no difference. */
+	ERR(send(fd[0], "", 0, MSG_NOSIGNAL), EPIPE);
+	EQ(pipes, 1);
+	ERR(send(fd[0], "", 0, 0), EPIPE);
+	EQ(pipes, 2);
 }
 
 /* The first send after the peer went away still works, the following do not. */

@@ -35,6 +35,30 @@ static void write_side(void)
 	OK(shutdown(fd[0], SHUT_WR));
 }
 
+/* When both directions have ended there is no peer any more. */
+static void both_sides_end_the_name(void)
+{
+	struct sockaddr_strack sa;
+	char byte;
+	int fd[2];
+
+	sm_pair(fd);
+	OK(shutdown(fd[0], SHUT_WR));
+	OK(st_getpeername(fd[0], &sa));
+	EQ(recv(fd[1], &byte, 1, 0), 0);
+	OK(st_getpeername(fd[1], &sa));
+	OK(shutdown(fd[1], SHUT_WR));
+	EQ(recv(fd[0], &byte, 1, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		struct pollfd over = { .fd = fd[i] };
+
+		/* the last acknowledgement may be on its way */
+		EQ(poll(&over, 1, slow(2000)), 1);
+		TRUE(over.revents & POLLHUP);
+		ERR(st_getpeername(fd[i], &sa), ENOTCONN);
+	}
+}
+
 static void write_side_after_data(void)
 {
 	char got[8] = "";
@@ -179,6 +203,7 @@ static void write_side_when_full(void)
 static const struct sm_case cases[] = {
 	SM_CASE(wrong_use, SM_BOTH, SM_ONCE),
 	SM_CASE(write_side, SM_BOTH, SM_V4_V6),
+	SM_CASE(both_sides_end_the_name, SM_BOTH, SM_V4_V6),
 	SM_CASE(write_side_after_data, SM_BOTH, SM_ONCE),
 	SM_CASE(half_close_echo, SM_BOTH, SM_V4_V6),
 	SM_CASE(read_side, SM_BOTH, SM_ONCE),

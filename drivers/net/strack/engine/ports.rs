@@ -66,6 +66,9 @@ impl Scope {
     }
 }
 
+/// Both ends of a connection but for our port.
+pub(crate) type Pair = (Addr, Addr, u16);
+
 /// A bound port.
 struct Bound {
     port: u16,
@@ -74,6 +77,8 @@ struct Bound {
     dev: i32,
     /// `SO_REUSEADDR` at the time of binding.
     reuse: bool,
+    /// After connect(): our address, and the peer's with its port.
+    pair: Option<Pair>,
     /// After listen().
     listener: Option<Arc<Listener>>,
     /// The socket, as an identity only.
@@ -138,6 +143,7 @@ impl Ports {
                 scope,
                 dev: sock.bound_dev(),
                 reuse: sock.reuse(),
+                pair: None,
                 listener: None,
                 owner: owner_of(sock),
             },
@@ -163,6 +169,34 @@ impl Ports {
         None
     }
 
+    fn own_mut(&mut self, sock: &Sock, port: u16) -> Option<&mut Bound> {
+        self.chain_mut(port)
+            .iter_mut()
+            .find(|bound| bound.port == port && bound.owner == owner_of(sock))
+    }
+
+    /// The socket, which has `port`, connects. `EADDRNOTAVAIL` when another one that shares the port
+    /// is connected to the same peer from the same address.
+    pub(crate) fn connect(&mut self, sock: &Sock, port: u16, pair: Pair) -> Result {
+        let mut others = Self::chain(self, port).iter();
+        if others.any(|other| {
+            other.port == port && other.owner != owner_of(sock) && other.pair == Some(pair)
+        }) {
+            return Err(EADDRNOTAVAIL);
+        }
+        if let Some(bound) = self.own_mut(sock, port) {
+            bound.pair = Some(pair);
+        }
+        Ok(())
+    }
+
+    /// The socket is connected no longer, and keeps its port.
+    pub(crate) fn disconnect(&mut self, sock: &Sock, port: u16) {
+        if let Some(bound) = self.own_mut(sock, port) {
+            bound.pair = None;
+        }
+    }
+
     /// The socket, which has `port`, begins to listen. `EADDRINUSE` when another one listens there.
     pub(crate) fn listen(
         &mut self,
@@ -174,10 +208,8 @@ impl Ports {
         if self.conflict(sock, &scope, port) {
             return Err(EADDRINUSE);
         }
-        for bound in self.chain_mut(port).iter_mut() {
-            if bound.port == port && bound.owner == owner_of(sock) {
-                bound.listener = Some(listener.clone());
-            }
+        if let Some(bound) = self.own_mut(sock, port) {
+            bound.listener = Some(listener.clone());
         }
         Ok(())
     }
@@ -185,11 +217,7 @@ impl Ports {
     /// The socket listens no longer, and keeps its port. The listener is handed out so that it is not
     /// dropped under the lock.
     pub(crate) fn unlisten(&mut self, sock: &Sock, port: u16) -> Option<Arc<Listener>> {
-        self.chain_mut(port)
-            .iter_mut()
-            .find(|bound| bound.port == port && bound.owner == owner_of(sock))?
-            .listener
-            .take()
+        self.own_mut(sock, port)?.listener.take()
     }
 
     /// Gives the socket's port back. The listener, if there was one, is handed out so that it is not

@@ -104,7 +104,8 @@ pub(crate) fn getname(sock: &Sock, which: Which) -> Result<SockAddr> {
 fn peer_of(socket: &Socket, need_connected: bool) -> Result<SockAddr> {
     use crate::proto::connection::State;
     let conn = socket.conn().ok_or(ENOTCONN)?;
-    let connected = !matches!(socket.state(), State::Connecting | State::Closed);
+    let over = matches!(socket.state(), State::TimeWait | State::Closed);
+    let connected = !over && socket.state() != State::Connecting;
     if need_connected && !connected {
         return Err(ENOTCONN);
     }

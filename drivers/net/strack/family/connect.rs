@@ -72,7 +72,7 @@ pub(crate) fn connect(sock: &Sock, given: Given, nonblock: bool) -> Result {
         Phase::Active { .. } => (),
         Phase::Idle => {
             if let Err(error) = start(&ns, &mut lock, dest) {
-                bind::unbind_auto(&ns, &mut lock);
+                unpair(&ns, &mut lock);
                 return Err(error);
             }
             first = true;
@@ -155,8 +155,10 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     flow.saddr = route.saddr();
 
     bind::autobind(ns, lock, bound)?;
+    let local_port = sock::inner(lock).bound.map_or(0, |bound| bound.port);
+    let pair = (flow.saddr, dest.addr, dest.port);
+    ns.ports.lock().connect(lock, local_port, pair)?;
     let socket = sock::inner(lock);
-    let local_port = socket.bound.map_or(0, |bound| bound.port);
     let mut config = ns.config();
     socket.options.apply(&mut config);
     config.mss = Inner::usable_payload(&route)?;
@@ -214,8 +216,16 @@ fn reset(ns: &NetNs, lock: &mut SockLock<'_>) {
     // The connection has let go of the socket, and writes nothing there any more.
     lock.publish(PollBuffers::default());
     lock.clear_shutdown();
-    bind::unbind_auto(ns, lock);
+    unpair(ns, lock);
     lock.set_state(bindings::TCP_CLOSE);
+}
+
+/// Gives back what the connection had of its port.
+fn unpair(ns: &NetNs, lock: &mut SockLock<'_>) {
+    if let Some(bound) = sock::inner(lock).bound {
+        ns.ports.lock().disconnect(lock, bound.port);
+    }
+    bind::unbind_auto(ns, lock);
 }
 
 /// connect() to `AF_UNSPEC`.

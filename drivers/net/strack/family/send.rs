@@ -112,6 +112,10 @@ fn send_packets(
     timeo: &mut c_long,
     sent: &mut usize,
 ) -> Result {
+    if len == 0 {
+        // As TCP: that nothing can be sent is told even to who sends nothing.
+        return check(lock, false);
+    }
     while *sent < len {
         check(lock, *sent > 0)?;
         let left = len - *sent;
