@@ -50,6 +50,9 @@ lint:
 	@$(VM)/lint $(ARGS)
 
 ifdef KDIR
+ifneq ($(words $(CURDIR) $(KDIR)),2)
+$(error the kernel's build cannot do with a space in $(CURDIR) or in KDIR=$(KDIR))
+endif
 modules:
 	@[ -e $(KDIR)/rust/libkernel.rmeta ] || { \
 		echo "error: $(KDIR) has no compiled Rust crates (rust/libkernel.rmeta):" \

@@ -26,6 +26,10 @@ umask 022
 vm=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(cd "$vm/../.." && pwd)
 CACHE=${STRACK_CACHE:-/var/cache/strack}
+case $CACHE in
+/*) ;;
+*) echo "strack: error: STRACK_CACHE is '$CACHE': give an absolute path" >&2 && exit 1 ;;
+esac
 JOBS=${JOBS:-$(nproc)}
 SLOW=${SLOW:-1}
 # shellcheck disable=SC2034 # for the scripts that source this
