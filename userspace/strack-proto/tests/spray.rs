@@ -5,11 +5,13 @@
 use proptest::prelude::*;
 use std::collections::HashSet;
 use strack_proto::{
-    config::PathPolicy,
+    config::{
+        Config,
+        PathPolicy, //
+    },
     counter::Counter,
     spray::{
         Feedback,
-        Spray,
         Spraying, //
     },
     MSEC,
@@ -25,11 +27,27 @@ const GAP: u64 = 8 * USEC;
 /// How long it takes to ask 128 paths.
 const ASKING: u64 = 128 / BATCH as u64 * GAP;
 
-const POLICIES: [PathPolicy; 3] = [
-    PathPolicy::Single,
-    PathPolicy::RoundRobin,
-    PathPolicy::Oblivious,
-];
+/// All but the one that has no more than four paths.
+fn policies() -> impl Iterator<Item = PathPolicy> {
+    let all = PathPolicy::ALL.into_iter().map(|(_, policy)| policy);
+    all.filter(|&policy| policy != PathPolicy::PerPath)
+}
+
+/// Those that have nothing against any path as long as they hear nothing.
+fn even_policies() -> impl Iterator<Item = PathPolicy> {
+    policies().filter(|policy| !matches!(policy, PathPolicy::Single | PathPolicy::BestRtt))
+}
+
+fn spraying(policy: PathPolicy, paths: u16, base: u16, seed: u64) -> Spraying {
+    let config = Config {
+        policy,
+        paths,
+        entropy_base: base,
+        seed,
+        ..Config::default()
+    };
+    Spraying::new(&config).expect("memory")
+}
 
 fn round(spray: &mut Spraying, paths: u16) -> Vec<u16> {
     (0..paths).map(|_| spray.next(0)).collect()
@@ -66,9 +84,9 @@ fn due(spray: &mut Spraying, mut now: u64) -> Vec<u16> {
 
 #[test]
 fn every_path_once_per_round() {
-    for policy in [PathPolicy::RoundRobin, PathPolicy::Oblivious] {
+    for policy in even_policies() {
         for paths in 1..=256 {
-            let mut spray = Spraying::new(policy, paths, BASE, u64::from(paths));
+            let mut spray = spraying(policy, paths, BASE, u64::from(paths));
             let all: Vec<u16> = spray.entropies().collect();
             assert_eq!(all, (BASE..BASE + paths).collect::<Vec<_>>());
             for _ in 0..5 {
@@ -84,8 +102,8 @@ fn every_path_once_per_round() {
 /// the others are withdrawn.
 #[test]
 fn all_are_asked_together() {
-    for policy in [PathPolicy::RoundRobin, PathPolicy::Oblivious] {
-        let mut spray = Spraying::new(policy, 128, BASE, 7);
+    for policy in even_policies() {
+        let mut spray = spraying(policy, 128, BASE, 7);
         let dead = |entropy: u16| entropy % 4 == 0;
         for entropy in [BASE, BASE + 4, BASE + 8] {
             assert!(!spray.in_question());
@@ -98,7 +116,7 @@ fn all_are_asked_together() {
         let alive: Vec<u16> = spray.entropies().filter(|&path| !dead(path)).collect();
         for (i, &entropy) in alive.iter().enumerate() {
             assert_eq!(spray.unanswered(), i < 16);
-            assert_eq!(spray.feedback(entropy, Feedback::Ok, 0), None);
+            assert_eq!(spray.feedback(entropy, Feedback::Alive, 0), None);
         }
         for _ in 0..3 {
             let mut seen = round(&mut spray, 96);
@@ -121,7 +139,7 @@ fn all_are_asked_together() {
 /// When nobody answers, a sixteenth stays in use, and nobody is asked all the time.
 #[test]
 fn nobody_answers() {
-    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 7);
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 7);
     assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
     spray.ask(0, MSEC, 1);
     assert_eq!(due(&mut spray, 0).len(), 128);
@@ -146,7 +164,7 @@ fn oblivious_order_is_new_every_round() {
     for paths in [60, 64, 100, 128, 256] {
         let mut orders = HashSet::new();
         for seed in 0..20 {
-            let mut spray = Spraying::new(PathPolicy::Oblivious, paths, BASE, seed);
+            let mut spray = spraying(PathPolicy::Oblivious, paths, BASE, seed);
             for _ in 0..20 {
                 orders.insert(round(&mut spray, paths));
             }
@@ -158,7 +176,7 @@ fn oblivious_order_is_new_every_round() {
 
 #[test]
 fn oblivious_consecutive_rounds_differ() {
-    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 1);
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 1);
     let mut last = round(&mut spray, 128);
     for _ in 0..50 {
         let this = round(&mut spray, 128);
@@ -169,8 +187,8 @@ fn oblivious_consecutive_rounds_differ() {
 
 #[test]
 fn same_seed_same_order() {
-    let mut one = Spraying::new(PathPolicy::Oblivious, 100, BASE, 7);
-    let mut two = Spraying::new(PathPolicy::Oblivious, 100, BASE, 7);
+    let mut one = spraying(PathPolicy::Oblivious, 100, BASE, 7);
+    let mut two = spraying(PathPolicy::Oblivious, 100, BASE, 7);
     assert_eq!(round(&mut one, 1000), round(&mut two, 1000));
 }
 
@@ -179,14 +197,14 @@ fn oblivious_starts_are_spread() {
     // Many short connections shall not all start on the same path.
     let mut first = HashSet::new();
     for seed in 0..1000 {
-        first.insert(Spraying::new(PathPolicy::Oblivious, 64, BASE, seed).next(0));
+        first.insert(spraying(PathPolicy::Oblivious, 64, BASE, seed).next(0));
     }
     assert_eq!(first.len(), 64);
 }
 
 #[test]
 fn single_stays_until_withdrawn() {
-    let mut spray = Spraying::new(PathPolicy::Single, 128, BASE, 5);
+    let mut spray = spraying(PathPolicy::Single, 128, BASE, 5);
     assert_eq!(round(&mut spray, 500), vec![BASE + 5; 500]);
     assert_ne!(spray.next_avoiding(0, BASE + 5), BASE + 5);
     assert_eq!(spray.next(0), BASE + 5);
@@ -208,7 +226,7 @@ fn entropy_values_are_dynamic_ports() {
         (0, 65_000),
         (999, 65_500),
     ] {
-        let spray = Spraying::new(PathPolicy::Oblivious, paths, base, 0);
+        let spray = spraying(PathPolicy::Oblivious, paths, base, 0);
         let all: Vec<u16> = spray.entropies().collect();
         assert_eq!(all.len(), usize::from(paths.clamp(1, 256)));
         assert!(all.iter().all(|&entropy| entropy >= 49_152));
@@ -218,8 +236,8 @@ fn entropy_values_are_dynamic_ports() {
 
 #[test]
 fn withdrawal_and_return() {
-    for policy in POLICIES {
-        let mut spray = Spraying::new(policy, 8, BASE, 3);
+    for policy in policies() {
+        let mut spray = spraying(policy, 8, BASE, 3);
         let bad = BASE + 3;
         withdraw(&mut spray, bad, 0);
         assert_eq!(spray.withdrawn(), 1);
@@ -232,7 +250,7 @@ fn withdrawal_and_return() {
         );
         assert_eq!(spray.withdrawn(), 0);
         assert_eq!(spray.probe_deadline(), None);
-        if !matches!(policy, PathPolicy::Single) {
+        if even_policies().any(|even| even == policy) {
             assert!(round(&mut spray, 8).contains(&bad));
         }
         // One timeout more does not withdraw it again.
@@ -244,7 +262,7 @@ fn withdrawal_and_return() {
 #[test]
 fn any_arrival_between_timeouts_saves_the_path() {
     for alive in [Feedback::Ok, Feedback::Ecn, Feedback::Nack] {
-        let mut spray = Spraying::new(PathPolicy::Oblivious, 8, BASE, 3);
+        let mut spray = spraying(PathPolicy::Oblivious, 8, BASE, 3);
         for _ in 0..10 {
             assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
             assert_eq!(spray.feedback(BASE, alive, 0), None);
@@ -259,7 +277,7 @@ fn any_arrival_between_timeouts_saves_the_path() {
 
 #[test]
 fn rounds_stay_even_over_usable_paths() {
-    let mut spray = Spraying::new(PathPolicy::Oblivious, 100, BASE, 3);
+    let mut spray = spraying(PathPolicy::Oblivious, 100, BASE, 3);
     for entropy in BASE..BASE + 20 {
         withdraw(&mut spray, entropy, 0);
     }
@@ -273,16 +291,16 @@ fn rounds_stay_even_over_usable_paths() {
 
 #[test]
 fn a_sixteenth_stays_in_use() {
-    for policy in POLICIES {
+    for policy in policies() {
         for paths in 1..=256 {
-            let mut spray = Spraying::new(policy, paths, BASE, 3);
+            let mut spray = spraying(policy, paths, BASE, 3);
             for entropy in BASE..BASE + paths {
                 for _ in 0..3 {
                     spray.feedback(entropy, Feedback::Timeout, 0);
                 }
             }
             assert_eq!(paths - spray.withdrawn(), paths.div_ceil(16));
-            if !matches!(policy, PathPolicy::Single) {
+            if even_policies().any(|even| even == policy) {
                 let used: HashSet<u16> = round(&mut spray, 2 * paths).into_iter().collect();
                 assert_eq!(used.len(), usize::from(paths.div_ceil(16)));
             }
@@ -292,9 +310,9 @@ fn a_sixteenth_stays_in_use() {
 
 #[test]
 fn retransmission_takes_another_path() {
-    for policy in POLICIES {
+    for policy in policies() {
         for paths in [2, 3, 4, 5, 100, 256] {
-            let mut spray = Spraying::new(policy, paths, BASE, 9);
+            let mut spray = spraying(policy, paths, BASE, 9);
             let mut sent = BASE;
             for _ in 0..1000 {
                 let again = spray.next_avoiding(0, sent);
@@ -311,13 +329,13 @@ fn retransmission_takes_another_path() {
             }
         }
     }
-    let mut alone = Spraying::new(PathPolicy::Oblivious, 1, BASE, 9);
+    let mut alone = spraying(PathPolicy::Oblivious, 1, BASE, 9);
     assert_eq!(alone.next_avoiding(0, BASE), BASE);
 }
 
 #[test]
 fn probes_back_off() {
-    let mut spray = Spraying::new(PathPolicy::Oblivious, 8, BASE, 3);
+    let mut spray = spraying(PathPolicy::Oblivious, 8, BASE, 3);
     assert_eq!(spray.probe_deadline(), None);
     assert!(due(&mut spray, 10 * MSEC).is_empty());
     withdraw(&mut spray, BASE + 1, 0);
@@ -341,7 +359,7 @@ fn probes_back_off() {
 /// of probes in 64 ms.
 #[test]
 fn a_path_that_flaps_is_not_probed_all_the_time() {
-    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 3);
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 3);
     for entropy in BASE..BASE + 100 {
         withdraw(&mut spray, entropy, 0);
     }
@@ -358,7 +376,7 @@ fn a_path_that_flaps_is_not_probed_all_the_time() {
 #[test]
 fn pauses_are_longer_than_questions() {
     for timeout in [MSEC, 100 * MSEC, 2000 * MSEC] {
-        let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 3);
+        let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 3);
         spray.ask(0, timeout, 4);
         assert!(spray.in_question());
         spray.judge(4 * timeout + ASKING);
@@ -372,7 +390,7 @@ fn pauses_are_longer_than_questions() {
 
 #[test]
 fn a_dead_uplink_comes_back_within_200_ms() {
-    let mut spray = Spraying::new(PathPolicy::Oblivious, 128, BASE, 3);
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 3);
     let dead = |entropy: u16| entropy % 8 == 0;
     let restored_at = 10_000 * MSEC + 7 * USEC;
     let mut now = 0;
@@ -393,12 +411,12 @@ fn a_dead_uplink_comes_back_within_200_ms() {
 proptest! {
     #[test]
     fn never_an_unknown_path(
-        policy in 0..POLICIES.len(),
+        policy in prop::sample::select(policies().collect::<Vec<_>>()),
         paths in 1u16..=256,
         seed in any::<u64>(),
         steps in prop::collection::vec((0u8..6, any::<u16>()), 0..500),
     ) {
-        let mut spray = Spraying::new(POLICIES[policy], paths, BASE, seed);
+        let mut spray = spraying(policy, paths, BASE, seed);
         let known = BASE..BASE + paths;
         for (now, (step, entropy)) in (0..).step_by(100_000).zip(steps) {
             // Mostly known entropy values, some that are none of ours.

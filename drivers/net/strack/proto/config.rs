@@ -20,6 +20,25 @@ pub enum Profile {
     /// Oblivious spraying, one window per connection, short retransmission
     /// timeout, every retransmission on another path.
     Stellar,
+    /// Spraying that keeps away from paths that are marked or slow, and spares for those
+    /// that are dead.
+    Strack,
+}
+
+impl Profile {
+    /// All profiles by name.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("stellar", Self::Stellar), ("strack", Self::Strack)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
+
+    /// The profile with this name.
+    pub fn by_name(name: &[u8]) -> Option<Self> {
+        by_name(&Self::ALL, name)
+    }
 }
 
 /// How the path of the next packet is chosen.
@@ -31,6 +50,56 @@ pub enum PathPolicy {
     RoundRobin,
     /// Each path once per round, in a new random order each round.
     Oblivious,
+    /// The same, but a path that was marked misses its next turn.
+    Bitmap,
+    /// Paths whose packets arrived without a mark are used again.
+    Reps,
+    /// The latter as long as there are such paths, else the former.
+    Mixed,
+    /// The path with the shortest round trip.
+    BestRtt,
+    /// The shorter the round trip, the more turns.
+    Dwrr,
+    /// A packet that arrived lets the next leave on its path.
+    MpRdma,
+    /// Four paths, each with a congestion window of its own.
+    PerPath,
+}
+
+impl PathPolicy {
+    /// All policies by name.
+    pub const ALL: [(&'static str, Self); 10] = [
+        ("single", Self::Single),
+        ("round_robin", Self::RoundRobin),
+        ("oblivious", Self::Oblivious),
+        ("bitmap", Self::Bitmap),
+        ("reps", Self::Reps),
+        ("mixed", Self::Mixed),
+        ("best_rtt", Self::BestRtt),
+        ("dwrr", Self::Dwrr),
+        ("mprdma", Self::MpRdma),
+        ("per_path", Self::PerPath),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name_of(&Self::ALL, self)
+    }
+
+    /// The policy with this name.
+    pub fn by_name(name: &[u8]) -> Option<Self> {
+        by_name(&Self::ALL, name)
+    }
+}
+
+fn name_of<T: Copy + PartialEq>(all: &[(&'static str, T)], wanted: T) -> &'static str {
+    let found = all.iter().find(|&&(_, one)| one == wanted);
+    found.map_or("", |&(name, _)| name)
+}
+
+fn by_name<T: Copy>(all: &[(&'static str, T)], wanted: &[u8]) -> Option<T> {
+    let found = all.iter().find(|(name, _)| name.as_bytes() == wanted);
+    found.map(|&(_, one)| one)
 }
 
 /// When and how often an idle peer is asked whether it is still there.
@@ -53,6 +122,9 @@ pub struct Config {
     pub policy: PathPolicy,
     /// Number of paths, 1 to 256.
     pub paths: u16,
+    /// Entropy values that stand by to take the place of dead paths. Together with the
+    /// paths there are no more than 256.
+    pub spares: u16,
     /// Largest payload of one DATA packet in bytes.
     pub mss: u16,
     /// Shortest retransmission timeout.
@@ -102,12 +174,27 @@ pub struct Config {
     pub entropy_base: u16,
 }
 
+/// What a profile keeps in reserve.
+const SPARES: u16 = 16;
+
+impl Config {
+    /// Sets all that a profile stands for.
+    pub fn set_profile(&mut self, profile: Profile) {
+        self.profile = profile;
+        (self.policy, self.spares) = match profile {
+            Profile::Stellar => (PathPolicy::Oblivious, 0),
+            Profile::Strack => (PathPolicy::Mixed, SPARES),
+        };
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             profile: Profile::Stellar,
             policy: PathPolicy::Oblivious,
             paths: 128,
+            spares: 0,
             mss: 1420,
             rto_min: 250 * USEC,
             rto_max: 2 * SEC,

@@ -163,6 +163,8 @@ counters! {
     PathWithdrawn,
     /// Path taken back.
     PathRestored,
+    /// A spare took the place of a path.
+    PathReplaced,
 }
 
 const COUNT: usize = Counter::ALL.len();

@@ -20,6 +20,7 @@ use crate::{
     rng::mix,
 };
 use strack_proto::{
+    config::Profile,
     counter::Counter,
     Ns,
     MSEC,
@@ -60,7 +61,7 @@ fn direction(seed: u64, jitter: bool) -> Direction {
     direction
 }
 
-fn demo(seed: u64, jitter: bool) -> Network {
+fn demo(profile: Profile, seed: u64, jitter: bool) -> Network {
     let mut setup = Setup::new(BYTES);
     setup.apps = [App::writer(BYTES), App::reader()];
     setup.directions = [direction(2 * seed, jitter), direction(2 * seed + 1, jitter)];
@@ -69,6 +70,7 @@ fn demo(seed: u64, jitter: bool) -> Network {
     setup.server.seed = mix(seed + 2000);
     for config in [&mut setup.client, &mut setup.server] {
         config.mss = 4140;
+        config.set_profile(profile);
     }
     setup.start()
 }
@@ -89,8 +91,8 @@ struct Outcome {
     spurious: u64,
 }
 
-fn cut(seed: u64, jitter: bool) -> Outcome {
-    let mut net = demo(seed, jitter);
+fn cut(profile: Profile, seed: u64, jitter: bool) -> Outcome {
+    let mut net = demo(profile, seed, jitter);
     let cut = 150 * MSEC + mix(seed) % (100 * MSEC);
     net.run(cut, |_| false);
     let spine = (mix(seed + 77) % 4) as usize;
@@ -154,11 +156,19 @@ fn spread(name: &str, values: impl Iterator<Item = u64>) {
     );
 }
 
+/// Both profiles, without jitter and with it.
+fn cases() -> impl Iterator<Item = (Profile, bool)> {
+    let profiles = Profile::ALL.into_iter();
+    profiles.flat_map(|(_, profile)| [(profile, false), (profile, true)])
+}
+
 #[test]
 fn a_spine_dies() {
-    for jitter in [false, true] {
-        let outcomes: Vec<_> = (0..seeds()).map(|seed| cut(seed, jitter)).collect();
-        println!("jitter {jitter}");
+    for (profile, jitter) in cases() {
+        let outcomes: Vec<_> = (0..seeds())
+            .map(|seed| cut(profile, seed, jitter))
+            .collect();
+        println!("{}, jitter {jitter}", profile.name());
         spread("RTO in us", outcomes.iter().map(|one| one.rto / USEC));
         spread("back in RTOs", outcomes.iter().map(|one| one.back));
         spread(
@@ -197,7 +207,7 @@ fn three_spines_die() {
     let mut took = Vec::new();
     let mut kept = Vec::new();
     for seed in 0..seeds() {
-        let mut net = demo(seed, true);
+        let mut net = demo(Profile::Stellar, seed, true);
         for direction in &mut net.directions {
             direction.access.stall = 20 * MSEC;
             direction.access.stall_ppm = 100_000;
@@ -225,11 +235,11 @@ fn three_spines_die() {
 /// Nothing is lost, so nothing is sent again.
 #[test]
 fn no_spine_dies() {
-    for jitter in [false, true] {
+    for (profile, jitter) in cases() {
         let mut took = Vec::new();
         let mut bad = Vec::new();
         for seed in 0..seeds() {
-            let mut net = demo(seed, jitter);
+            let mut net = demo(profile, seed, jitter);
             net.finish(20 * SEC);
             took.push(net.server().log.last().expect("data").0 / MSEC);
             let links = net.directions[CLIENT].paths.iter();
@@ -238,7 +248,7 @@ fn no_spine_dies() {
                 bad.push((seed, net.retransmissions[CLIENT], dropped));
             }
         }
-        println!("jitter {jitter}");
+        println!("{}, jitter {jitter}", profile.name());
         spread("took in ms", took.into_iter());
         assert!(bad.is_empty(), "{bad:?}");
     }

@@ -15,6 +15,7 @@ use crate::{
     },
 };
 use strack_proto::{
+    config::Profile,
     counter::Counter,
     MSEC,
     SEC,
@@ -94,35 +95,46 @@ fn one_connection_fills_all_spines() {
 /// line rate, nothing sent twice, and packets leave in trains.
 #[test]
 fn ten_gigabits() {
-    let line = 1_250_000_000;
-    for (mss, train) in [(1420, 5), (8900, 1)] {
-        let spine = Link {
-            rate: line / 2,
-            queue: 500_000,
-            mark_from: 30_000,
-            mark_all: 120_000,
-            mark_ppm: 200_000,
-            ..Link::new(40 * USEC)
-        };
-        let direction = || {
-            let mut direction = Direction::new(vec![spine.clone(); 8]);
-            direction.access.rate = line;
-            direction.access.queue = 10_000_000;
-            direction.hash = Some(7);
-            direction
-        };
-        let mut setup = Setup::new(100_000_000);
-        setup.directions = [direction(), direction()];
-        setup.client.mss = mss;
-        setup.server.mss = mss;
-        let mut net = setup.start();
-        net.finish(5 * SEC);
-        let took = net.server().log.last().expect("data").0;
-        let percent = 100_000_000 * SEC / took * 100 / line;
-        let (data, trains, acks) = (net.data[CLIENT], net.trains[CLIENT], net.acks[SERVER]);
-        println!("mss {mss}: {percent} %, {data} packets in {trains} trains, {acks} ACKs");
-        assert!(percent >= 85, "mss {mss}: {percent} %");
-        assert_eq!(net.retransmissions[CLIENT], 0);
-        assert!(data >= train * trains && data >= train * acks);
+    for (_, profile) in Profile::ALL {
+        for (mss, train) in [(1420, 5), (8900, 1)] {
+            line_rate(profile, mss, train);
+        }
     }
+}
+
+fn line_rate(profile: Profile, mss: u16, train: u64) {
+    let line = 1_250_000_000;
+    let spine = Link {
+        rate: line / 2,
+        queue: 500_000,
+        mark_from: 30_000,
+        mark_all: 120_000,
+        mark_ppm: 200_000,
+        ..Link::new(40 * USEC)
+    };
+    let direction = || {
+        let mut direction = Direction::new(vec![spine.clone(); 8]);
+        direction.access.rate = line;
+        direction.access.queue = 10_000_000;
+        direction.hash = Some(7);
+        direction
+    };
+    let mut setup = Setup::new(100_000_000);
+    setup.directions = [direction(), direction()];
+    for config in [&mut setup.client, &mut setup.server] {
+        config.mss = mss;
+        config.set_profile(profile);
+    }
+    let mut net = setup.start();
+    net.finish(5 * SEC);
+    let took = net.server().log.last().expect("data").0;
+    let percent = 100_000_000 * SEC / took * 100 / line;
+    let (data, trains, acks) = (net.data[CLIENT], net.trains[CLIENT], net.acks[SERVER]);
+    println!(
+        "{}, mss {mss}: {percent} %, {data} packets in {trains} trains, {acks} ACKs",
+        profile.name()
+    );
+    assert!(percent >= 85, "mss {mss}: {percent} %");
+    assert_eq!(net.retransmissions[CLIENT], 0);
+    assert!(data >= train * trains && data >= train * acks);
 }

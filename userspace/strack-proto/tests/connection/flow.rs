@@ -143,7 +143,14 @@ fn knobs_are_turned_on_the_way() {
         (1, PathPolicy::Oblivious),
         (256, PathPolicy::RoundRobin),
         (7, PathPolicy::Oblivious),
-        (64, PathPolicy::Single),
+        (64, PathPolicy::Mixed),
+        (3, PathPolicy::Bitmap),
+        (256, PathPolicy::MpRdma),
+        (4, PathPolicy::PerPath),
+        (100, PathPolicy::Dwrr),
+        (33, PathPolicy::Reps),
+        (64, PathPolicy::BestRtt),
+        (9, PathPolicy::Single),
         (128, PathPolicy::Oblivious),
     ] {
         net.run(at, |_| false);

@@ -15,6 +15,7 @@ mod handshake;
 mod hostile;
 mod link;
 mod network;
+mod policies;
 mod property;
 mod recovery;
 mod rng;

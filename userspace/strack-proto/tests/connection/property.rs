@@ -71,21 +71,20 @@ fn isn() -> impl Strategy<Value = u32> {
 
 fn setup() -> impl Strategy<Value = Setup> {
     let ends = ([app(), app()], [isn(), isn()], [direction(), direction()]);
-    let policies = prop_oneof![
-        Just(PathPolicy::Single),
-        Just(PathPolicy::RoundRobin),
-        Just(PathPolicy::Oblivious),
-    ];
+    let policies: Vec<_> = PathPolicy::ALL
+        .into_iter()
+        .map(|(_, policy)| policy)
+        .collect();
     let knobs = (
         any::<u64>(),
         1..=256u16,
         64..2000u16,
         prop_oneof![Just(64u32), Just(256), Just(1024)],
         prop_oneof![0..5000u32, 5000..500_000u32],
-        policies,
+        (prop::sample::select(policies), 0..20u16),
     );
     (ends, knobs).prop_map(|((apps, isns, directions), knobs)| {
-        let (seed, paths, mss, window_packets, rcv_window, policy) = knobs;
+        let (seed, paths, mss, window_packets, rcv_window, (policy, spares)) = knobs;
         let mut setup = Setup::new(0);
         for config in [&mut setup.client, &mut setup.server] {
             config.paths = paths;
@@ -93,6 +92,7 @@ fn setup() -> impl Strategy<Value = Setup> {
             config.window_packets = window_packets;
             config.rcv_window = rcv_window;
             config.policy = policy;
+            config.spares = spares;
             config.seed ^= seed;
             // Bad luck with all its repetitions is possible on a single bad path.
             config.retries = 30;

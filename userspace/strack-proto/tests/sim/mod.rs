@@ -12,12 +12,9 @@ use std::{
     collections::BinaryHeap, //
 };
 use strack_proto::{
-    config::PathPolicy,
+    config::Config,
     counter::Counter,
-    spray::{
-        Spray,
-        Spraying, //
-    },
+    spray::Spraying,
     window::{
         Nscc,
         NsccConfig,
@@ -195,7 +192,11 @@ impl Sim {
                     initial_window: scenario.initial_window,
                     min_target: 50 * USEC,
                 })),
-                spray: Spraying::new(PathPolicy::Oblivious, 128, 50_000, i as u64),
+                spray: Spraying::new(&Config {
+                    seed: i as u64,
+                    ..Config::default()
+                })
+                .expect("memory"),
                 inflight: 0,
                 nic_free: 0,
                 greeted: false,

@@ -21,6 +21,7 @@ use crate::proto::{
         MAX_CREDIT,
         MAX_WINDOW, //
     },
+    loss::TxState,
     psn::Psn,
     spray::Feedback,
     wire::{
@@ -29,6 +30,10 @@ use crate::proto::{
     },
     Ns, //
 };
+
+/// A packet is late from this part of the target delay above the average on: the window
+/// lets queues vary by that much, and hosts jitter.
+const LATE_SHARE: Ns = 2;
 
 /// Bits in a SACK bitmap.
 const SACK_BITS: u32 = 64;
@@ -193,6 +198,9 @@ impl Connection {
         if self.recovery.delivered_to.is_none_or(|old| end.gt(old)) {
             self.recovery.delivered_to = Some(end);
         }
+        if slot.state == TxState::InFlight {
+            self.spray.arrived(slot.entropy, u64::from(slot.len));
+        }
         // It was sent only once, so its path works; and it was not marked, or else it
         // would have been echoed.
         let echoed = answers_data(ack) && ack.trigger == psn;
@@ -226,9 +234,14 @@ impl Connection {
         if marked {
             self.stats.ce_marks += 1;
         }
-        if ack.entropy != 0 {
-            let kind = if marked { Feedback::Ecn } else { Feedback::Ok };
-            self.path_feedback(ack.entropy, kind, now);
+        if answers_data(ack) {
+            let slack = self.target_delay() / LATE_SHARE;
+            let event = self.spray.echoed(ack.entropy, echo.rtt, marked, slack, now);
+            if let Some(event) = event {
+                self.counts.add(event);
+            }
+        } else if ack.entropy != 0 {
+            self.path_feedback(ack.entropy, Feedback::Alive, now);
         }
         if let Some(rtt) = echo.rtt {
             self.rtt.on_sample(now, rtt);

@@ -6,8 +6,6 @@ use super::{
     Connection,
     Info, //
 };
-use crate::proto::spray::Spray;
-
 /// What a connection has done so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stats {
@@ -27,8 +25,9 @@ impl Connection {
             state: self.state,
             paths: self.spray.paths().count(),
             paths_bad: self.spray.withdrawn(),
+            entropies: self.spray.paths().entropies(),
             mss: self.mss,
-            cwnd: self.window.cwnd(),
+            cwnd: self.cwnd(),
             inflight: self.inflight_bytes(),
             inflight_packets: self.tx.in_flight(),
             backlog: self.tx.backlog(),

@@ -148,6 +148,8 @@ pub struct Info {
     pub paths: u16,
     /// Paths withdrawn for the time being.
     pub paths_bad: u16,
+    /// Entropy values of these paths and of those that stand by.
+    pub entropies: u16,
     /// Largest payload of a packet we send, in bytes.
     pub mss: u16,
     /// Congestion window in bytes.

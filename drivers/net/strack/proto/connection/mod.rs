@@ -57,7 +57,8 @@ use super::{
     config::{
         Config,
         KeepAlive,
-        PathPolicy, //
+        PathPolicy,
+        Profile, //
     },
     counter::{
         Counter,
@@ -71,7 +72,7 @@ use super::{
     psn::Psn,
     rtt::Rtt,
     spray::{
-        Spray,
+        PathState,
         Spraying, //
     },
     window::{
@@ -226,7 +227,7 @@ impl Connection {
             fin_queued: false,
             hold_tail: false,
             send_credit: SendCredit::new(isn, 0, 0),
-            spray: new_spray(&config),
+            spray: Spraying::new(&config)?,
             entropy_first: u16::MAX,
             entropy_last: 0,
             window: new_window(&config),
@@ -346,15 +347,22 @@ impl Connection {
     }
 
     /// Uses another number of paths.
-    pub fn set_paths(&mut self, paths: u16, _now: Ns) {
+    pub fn set_paths(&mut self, paths: u16, now: Ns) {
         self.config.paths = paths;
-        self.restart_spray();
+        self.change_spray(now);
     }
 
-    /// Uses another order of paths.
-    pub fn set_policy(&mut self, policy: PathPolicy, _now: Ns) {
+    /// Chooses paths in another way.
+    pub fn set_policy(&mut self, policy: PathPolicy, now: Ns) {
         self.config.policy = policy;
-        self.restart_spray();
+        self.change_spray(now);
+    }
+
+    /// Does without an entropy value, that many behind the first, or uses it again. False
+    /// if there is none, or if no path would be left.
+    #[must_use]
+    pub fn deny_path(&mut self, index: u16, deny: bool, now: Ns) -> bool {
+        self.spray.deny(index, deny, now)
     }
 
     /// Shortest retransmission timeout.
@@ -369,15 +377,15 @@ impl Connection {
         self.arm_keepalive(now);
     }
 
-    fn restart_spray(&mut self) {
-        self.spray = new_spray(&self.config);
+    fn change_spray(&mut self, now: Ns) {
+        self.spray.reconfigure(&self.config, now);
         self.note_entropies();
     }
 
     fn note_entropies(&mut self) {
         let paths = self.spray.paths();
-        let first = paths.entropy(0);
-        let last = paths.entropy(paths.count() - 1);
+        let first = paths.base();
+        let last = first + (paths.entropies() - 1);
         self.entropy_first = self.entropy_first.min(first);
         self.entropy_last = self.entropy_last.max(last);
     }
@@ -449,7 +457,22 @@ impl Connection {
 
     /// The first entropy value in use.
     pub fn entropy_base(&self) -> u16 {
-        self.spray.paths().entropy(0)
+        self.spray.paths().base()
+    }
+
+    /// What has become of the entropy value that many behind the first.
+    pub fn path_state(&self, index: u16) -> Option<PathState> {
+        self.spray.paths().state(index)
+    }
+
+    /// The set of algorithms it was made with.
+    pub fn profile(&self) -> Profile {
+        self.config.profile
+    }
+
+    /// How the path of the next packet is chosen.
+    pub fn policy(&self) -> PathPolicy {
+        self.config.policy
     }
 
     /// What this end chose for the packets it receives.
@@ -466,15 +489,6 @@ impl Connection {
     pub fn ports(&self) -> (u16, u16) {
         (self.local_port, self.remote_port)
     }
-}
-
-fn new_spray(config: &Config) -> Spraying {
-    Spraying::new(
-        config.policy,
-        config.paths,
-        config.entropy_base,
-        config.seed,
-    )
 }
 
 fn new_window(config: &Config) -> Window {

@@ -16,7 +16,6 @@ use crate::proto::{
     counter::Counter,
     loss::Cause,
     psn::Psn,
-    spray::Spray,
     stream::State,
     wire::{
         flags,
@@ -131,7 +130,7 @@ impl Connection {
 
     /// A packet without payload, on whichever path has its turn.
     fn control(&mut self, now: Ns, packet: &Packet) -> Transmit {
-        let entropy = self.spray.next(now);
+        let entropy = self.spray.next_control(now);
         control_on(entropy, packet)
     }
 
@@ -241,12 +240,12 @@ impl Connection {
             }
             Probe::Window => {
                 self.counts.add(Counter::ProbeWindow);
-                let entropy = self.spray.next(now);
+                let entropy = self.spray.next_control(now);
                 self.probe_on(now, entropy)
             }
             Probe::KeepAlive => {
                 self.counts.add(Counter::ProbeKeepAlive);
-                let entropy = self.spray.next(now);
+                let entropy = self.spray.next_control(now);
                 self.probe_on(now, entropy)
             }
         }
@@ -283,7 +282,7 @@ impl Connection {
             Cause::Timeout => Counter::RetransTimeout,
         });
         self.stats.retransmits += 1;
-        self.on_sent(now, 1, u64::from(slot.len));
+        self.on_sent(now, entropy, 1, u64::from(slot.len));
         Some(Transmit {
             entropy,
             ect: true,
@@ -312,13 +311,13 @@ impl Connection {
             .recovery
             .unrequested
             .saturating_add(u64::from(self.mss));
-        if run.last || soon > self.window.cwnd() / BURST_SHARE {
+        if run.last || soon > self.cwnd() / BURST_SHARE {
             self.recovery.unrequested = 0;
             let push = if idle { flags::DATA_PUSH } else { 0 };
             let last = self.tx.nxt().sub(1);
             self.tx.set_flags(last, flags::DATA_ACK_REQ | push);
         }
-        self.on_sent(now, run.count, run.bytes);
+        self.on_sent(now, entropy, run.count, run.bytes);
         Some(Transmit {
             entropy,
             ect: true,
@@ -390,12 +389,15 @@ impl Connection {
         if self.recovery.expiries >= 2 {
             return false;
         }
+        let len = u64::from(len);
         let inflight = self.inflight_bytes().saturating_add(more);
-        self.window.can_send(inflight, u64::from(len))
+        let room = self.spray.room(more, len);
+        room.unwrap_or_else(|| self.window.can_send(inflight, len))
     }
 
-    fn on_sent(&mut self, now: Ns, packets: u32, bytes: u64) {
+    fn on_sent(&mut self, now: Ns, entropy: u16, packets: u32, bytes: u64) {
         self.stats.packets_sent += u64::from(packets);
+        self.spray.sent(entropy, packets, bytes);
         self.window.on_send(bytes);
         self.timers.stop(Timer::Persist);
         self.arm_retransmit(now);

@@ -27,10 +27,7 @@ use crate::proto::{
         Resent, //
     },
     psn::Psn,
-    spray::{
-        Feedback,
-        Spray, //
-    },
+    spray::Feedback,
     stream::State,
     wire::AckHeader,
     Ns, //
@@ -167,9 +164,14 @@ impl Connection {
         self.window.target_delay().max(self.config.min_target)
     }
 
+    /// Bytes that may be in flight.
+    pub(super) fn cwnd(&self) -> u64 {
+        self.spray.cwnd().unwrap_or_else(|| self.window.cwnd())
+    }
+
     /// The congestion window in packets.
     pub(super) fn cwnd_packets(&self) -> u64 {
-        (self.window.cwnd() / u64::from(self.mss.max(1))).max(1)
+        (self.cwnd() / u64::from(self.mss.max(1))).max(1)
     }
 
     /// Payload bytes in flight: those whose packets are, but not more than the peer
@@ -361,7 +363,14 @@ impl Connection {
             self.stats.fast_retx += 1;
         }
         let len = u64::from(slot.len);
-        self.path_feedback(slot.entropy, Feedback::Timeout, now);
+        let delayed = self.rtt.delay_median() >= self.target_delay();
+        let kind = if delayed {
+            Feedback::Overflow
+        } else {
+            Feedback::Timeout
+        };
+        self.spray.lost(slot.entropy, len, now);
+        self.path_feedback(slot.entropy, kind, now);
         if self.recovery.expiries <= 1 {
             let timeout = self.timeout();
             if slot.transmissions > 1 {
@@ -375,7 +384,6 @@ impl Connection {
             return;
         }
         let window = self.window.cwnd().max(self.tx.in_flight_bytes());
-        let delayed = self.rtt.delay_median() >= self.target_delay();
         let round = self.rtt.srtt();
         let charge = self
             .recovery

@@ -7,16 +7,17 @@
 //! random one-to-one mapping, drawn anew each round, scrambles it: multiplied by
 //! an odd number and XORed with a mask, modulo the next power of two. Values that
 //! are no path, if the number of paths is no power of two, are skipped.
+//!
+//! The policies that adapt take this order where they know nothing better.
 
 use super::{
     Paths,
-    Spray, //
+    Policy, //
 };
 
 /// The policy `oblivious`.
 #[derive(Clone, Debug)]
-pub struct Oblivious {
-    paths: Paths,
+pub(super) struct Oblivious {
     /// Number of paths rounded up to a power of two, less one.
     mask: u16,
     /// Position in the round, 0 to `mask`.
@@ -27,11 +28,9 @@ pub struct Oblivious {
 }
 
 impl Oblivious {
-    pub(super) fn new(paths: Paths, seed: u64) -> Self {
-        let mask = paths.count().next_power_of_two() - 1;
+    pub(super) fn new(paths: &Paths, seed: u64) -> Self {
         let mut policy = Self {
-            paths,
-            mask,
+            mask: paths.count().next_power_of_two() - 1,
             position: 0,
             multiplier: 1,
             xor: 0,
@@ -65,21 +64,13 @@ impl Oblivious {
     }
 }
 
-impl Spray for Oblivious {
-    fn paths(&self) -> &Paths {
-        &self.paths
-    }
-
-    fn paths_mut(&mut self) -> &mut Paths {
-        &mut self.paths
-    }
-
-    fn turn(&mut self) -> u16 {
+impl Policy for Oblivious {
+    fn turn(&mut self, paths: &Paths) -> u16 {
         // At least every other value is a path, but not evenly so: the loop runs
         // through one round at most.
         loop {
             let path = self.step();
-            if path < self.paths.count() {
+            if path < paths.count() {
                 return path;
             }
         }

@@ -5,35 +5,27 @@
 
 use super::{
     Paths,
-    Spray, //
+    Policy, //
 };
 
 /// The policy `round_robin`.
 #[derive(Clone, Debug)]
-pub struct RoundRobin {
-    paths: Paths,
+pub(super) struct RoundRobin {
     turn: u16,
 }
 
 impl RoundRobin {
-    pub(super) fn new(paths: Paths, seed: u64) -> Self {
-        let turn = paths.wrap(seed as u16);
-        Self { paths, turn }
+    pub(super) fn new(paths: &Paths, seed: u64) -> Self {
+        Self {
+            turn: paths.wrap(seed as u16),
+        }
     }
 }
 
-impl Spray for RoundRobin {
-    fn paths(&self) -> &Paths {
-        &self.paths
-    }
-
-    fn paths_mut(&mut self) -> &mut Paths {
-        &mut self.paths
-    }
-
-    fn turn(&mut self) -> u16 {
+impl Policy for RoundRobin {
+    fn turn(&mut self, paths: &Paths) -> u16 {
         let path = self.turn;
-        self.turn = self.paths.wrap(path + 1);
+        self.turn = paths.wrap(path + 1);
         path
     }
 }

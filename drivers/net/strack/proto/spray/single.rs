@@ -6,47 +6,41 @@
 
 use super::{
     Paths,
-    Spray, //
+    Policy, //
 };
 use crate::proto::Ns;
 
 /// The policy `single`.
 #[derive(Clone, Debug)]
-pub struct Single {
-    paths: Paths,
+pub(super) struct Single {
     current: u16,
     turn: u16,
 }
 
 impl Single {
-    pub(super) fn new(paths: Paths, seed: u64) -> Self {
+    pub(super) fn new(paths: &Paths, seed: u64) -> Self {
         let current = paths.wrap(seed as u16);
         Self {
-            paths,
             current,
             turn: current,
         }
     }
 }
 
-impl Spray for Single {
-    fn paths(&self) -> &Paths {
-        &self.paths
-    }
-
-    fn paths_mut(&mut self) -> &mut Paths {
-        &mut self.paths
-    }
-
-    fn turn(&mut self) -> u16 {
-        self.turn = self.paths.wrap(self.turn + 1);
+impl Policy for Single {
+    fn turn(&mut self, paths: &Paths) -> u16 {
+        self.turn = paths.wrap(self.turn + 1);
         self.turn
     }
 
-    fn next(&mut self, _now: Ns) -> u16 {
-        if !self.paths.usable(self.current) {
-            self.current = self.take_turn(|paths, path| paths.usable(path));
+    fn next(&mut self, paths: &mut Paths, _now: Ns) -> u16 {
+        if !paths.usable(self.current) {
+            self.current = self.take_turn(paths, |paths, path| paths.usable(path));
         }
-        self.paths.entropy(self.current)
+        self.current
+    }
+
+    fn control(&mut self, paths: &mut Paths, now: Ns) -> u16 {
+        self.next(paths, now)
     }
 }

@@ -50,7 +50,7 @@ pub(super) enum Verify {
     End,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct BaseRtt {
     value: Ns,
     source: Source,

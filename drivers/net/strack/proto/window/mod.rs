@@ -22,7 +22,7 @@ use super::{
 /// The congestion window of a connection.
 // There is one per connection, and the small variant is for tests only.
 #[expect(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Window {
     /// Governed by marks and delay.
     Nscc(Nscc),

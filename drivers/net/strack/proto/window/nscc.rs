@@ -95,7 +95,7 @@ pub struct NsccConfig {
 }
 
 /// The state of one congestion window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Nscc {
     link_bytes_per_sec: u64,
     mtu: u64,
