@@ -172,6 +172,7 @@ static void has_64_paths(struct nth_try *t)
 static const struct nth_call calls[] = {
 	SET(pair, SOL_STRACK, STRACK_PATHS, sixteen),
 	SET(fresh, SOL_STRACK, STRACK_PROFILE, "stellar"),
+	SET(pair, SOL_STRACK, STRACK_PATH_POLICY, "mixed"),
 	SET(pair, SOL_STRACK, STRACK_RTO_MIN, size),
 	SET(pair, SOL_STRACK, STRACK_NODELAY, one),
 	SET(fresh, SOL_SOCKET, SO_REUSEADDR, one),
@@ -191,6 +192,8 @@ static const struct nth_call calls[] = {
 	GET(SOL_STRACK, STRACK_NODELAY, sizeof(int)),
 	GET(SOL_STRACK, STRACK_INFO, sizeof(struct strack_info)),
 	GET(SOL_STRACK, STRACK_PATH_BYTES, 8 * STRACK_MAX_PATHS),
+	GET(SOL_STRACK, STRACK_PATH_POLICY, STRACK_PROFILE_MAX),
+	GET(SOL_STRACK, STRACK_PATH_STATE, STRACK_MAX_PATHS),
 	GET(SOL_SOCKET, SO_ERROR, sizeof(int)),
 	GET(SOL_SOCKET, SO_TYPE, sizeof(int)),
 	GET(SOL_SOCKET, SO_SNDBUF, sizeof(int)),

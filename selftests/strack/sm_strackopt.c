@@ -40,6 +40,15 @@ static int set(int fd, int name, const void *value, socklen_t len)
 	return setsockopt(fd, SOL_STRACK, name, value, len);
 }
 
+static struct strack_info info_of(int fd)
+{
+	struct strack_info info = { };
+	socklen_t len = sizeof(info);
+
+	OK(get(fd, STRACK_INFO, &info, &len));
+	return info;
+}
+
 static void check_state(enum state state, long got, long want, const char *what)
 {
 	char text[96];
@@ -115,17 +124,30 @@ static void nodelay_is_boolean(void)
 	EQ(sm_get_int(fd, SOL_STRACK, STRACK_NODELAY), 1);
 }
 
+/* A name that is read comes with its zero, and is cut to the room there is. */
+static void check_name(int fd, int option, const char *want)
+{
+	char name[32] = "";
+	socklen_t len = sizeof(name);
+
+	OK(get(fd, option, name, &len));
+	EQ(len, strlen(want) + 1);
+	EQ(strcmp(name, want), 0);
+	memset(name, 0, sizeof(name));
+	len = 4;
+	OK(get(fd, option, name, &len));
+	EQ(len, 4);
+	EQ(strncmp(name, want, 4), 0);
+	EQ(name[4], 0);
+}
+
 static void profile(void)
 {
 	for (enum state state = FRESH; state < STATES; state++) {
 		int fd = socket_in(state);
-		char name[32] = "";
-		socklen_t len = sizeof(name);
 		int want = state <= BOUND ? 0 : -1;
 
-		check_state(state, get(fd, STRACK_PROFILE, name, &len), 0, "get");
-		RANGE(len, sizeof("stellar"), STRACK_PROFILE_MAX);
-		EQ(strcmp(name, "stellar"), 0);
+		check_name(fd, STRACK_PROFILE, "stellar");
 		check_state(state, set(fd, STRACK_PROFILE, "stellar", 7), want, "set");
 		check_state(state, set(fd, STRACK_PROFILE, "stellar", 8), want, "set with zero");
 		if (want) {
@@ -136,14 +158,179 @@ static void profile(void)
 			ERR(set(fd, STRACK_PROFILE, "stellarx", 8), ENOENT);
 			ERR(set(fd, STRACK_PROFILE, "", 0), EINVAL);
 			ERR(set(fd, STRACK_PROFILE, NULL, 7), EFAULT);
+			OK(set(fd, STRACK_PROFILE, "strack", 6));
+			check_name(fd, STRACK_PROFILE, "strack");
+			/* it brings its policy along, unless that is set */
+			check_name(fd, STRACK_PATH_POLICY, "mixed");
+			OK(set(fd, STRACK_PATH_POLICY, "reps", 4));
+			OK(set(fd, STRACK_PROFILE, "stellar", 7));
+			check_name(fd, STRACK_PATH_POLICY, "reps");
 		}
-		len = 4;
-		memset(name, 0, sizeof(name));
-		OK(get(fd, STRACK_PROFILE, name, &len));
-		EQ(len, 4);
-		EQ(strcmp(name, "stel"), 0);
 		close(fd);
 	}
+}
+
+static const char *const policies[] = { "single", "round_robin", "oblivious", "bitmap", "reps",
+					"mixed", "best_rtt", "dwrr", "mprdma", "per_path" };
+
+static void path_policy(void)
+{
+	static const char *const bad[] = { "nosuch", "mixe", "mixedx", "Mixed", "default" };
+
+	for (enum state state = FRESH; state < STATES; state++) {
+		int fd = socket_in(state);
+
+		check_name(fd, STRACK_PATH_POLICY, "oblivious");
+		for (unsigned int i = 0; i < ARRAY_SIZE(policies); i++) {
+			size_t len = strlen(policies[i]);
+
+			check_state(state, set(fd, STRACK_PATH_POLICY, policies[i], len), 0, policies[i]);
+			check_name(fd, STRACK_PATH_POLICY, policies[i]);
+			check_state(state, set(fd, STRACK_PATH_POLICY, policies[i], len + 1), 0, "with zero");
+		}
+		for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++)
+			ERR(set(fd, STRACK_PATH_POLICY, bad[i], strlen(bad[i])), ENOENT);
+		ERR(set(fd, STRACK_PATH_POLICY, "", 0), EINVAL);
+		ERR(set(fd, STRACK_PATH_POLICY, NULL, 5), EFAULT);
+		check_name(fd, STRACK_PATH_POLICY, "per_path");
+		close(fd);
+	}
+}
+
+static int used_paths(int fd)
+{
+	__u64 bytes[STRACK_MAX_PATHS];
+	socklen_t len = sizeof(bytes);
+	int used = 0;
+
+	OK(get(fd, STRACK_PATH_BYTES, bytes, &len));
+	for (unsigned int i = 0; i < len / sizeof(bytes[0]); i++)
+		used += bytes[i] > 0;
+	return used;
+}
+
+static void exchange(const int fd[2], int times)
+{
+	static char data[20000];
+
+	for (int i = 0; i < times; i++) {
+		EQ(sm_send_all(fd[0], data, sizeof(data)), sizeof(data));
+		EQ(sm_recv_all(fd[1], data, sizeof(data)), sizeof(data));
+	}
+}
+
+/* It makes a difference at once: data goes on, on other paths. */
+static void policy_while_connected(void)
+{
+	int fd[2], before;
+
+	sm_pair(fd);
+	OK(set(fd[0], STRACK_PATH_POLICY, "single", 6));
+	/* whatever was sent before took a path of its own */
+	before = used_paths(fd[0]);
+	exchange(fd, 20);
+	RANGE(used_paths(fd[0]), 1, before + 1);
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATHS, 16));
+	for (unsigned int i = 0; i < ARRAY_SIZE(policies); i++) {
+		OK(set(fd[0], STRACK_PATH_POLICY, policies[i], strlen(policies[i])));
+		exchange(fd, 10);
+	}
+	OK(set(fd[0], STRACK_PATH_POLICY, "round_robin", 11));
+	exchange(fd, 20);
+	EQ(used_paths(fd[0]), 16);
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATHS, 256));
+	exchange(fd, 100);
+	TRUE(used_paths(fd[0]) >= 90);
+}
+
+static unsigned int states_of(int fd, __u8 *states)
+{
+	socklen_t len = STRACK_MAX_PATHS;
+
+	OK(get(fd, STRACK_PATH_STATE, states, &len));
+	return len;
+}
+
+static void path_state(void)
+{
+	__u8 states[STRACK_MAX_PATHS];
+	socklen_t len = sizeof(states);
+	int fd[2], base;
+
+	for (enum state state = FRESH; state <= LISTENING; state++) {
+		int one = socket_in(state);
+
+		ERR(get(one, STRACK_PATH_STATE, states, &len), ENOTCONN);
+		ERR(sm_set_int(one, SOL_STRACK, STRACK_PATH_DENY, 50000), ENOTCONN);
+		ERR(sm_set_int(one, SOL_STRACK, STRACK_PATH_ALLOW, 50000), ENOTCONN);
+		close(one);
+	}
+	sm_pair(fd);
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATHS, 3));
+	EQ(states_of(fd[0], states), 3);
+	EQ(states[0] + states[1] + states[2], 3 * STRACK_PATH_GOOD);
+	base = info_of(fd[0]).sti_entropy_base;
+	ERR(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, base - 1), EINVAL);
+	ERR(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, base + 3), EINVAL);
+	ERR(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, -1), EINVAL);
+	ERR(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, 0x10000 + base), EINVAL);
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, base));
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, base + 1));
+	ERR(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, base + 2), EBUSY);
+	states_of(fd[0], states);
+	EQ(states[0], STRACK_PATH_DENIED);
+	EQ(states[1], STRACK_PATH_DENIED);
+	EQ(states[2], STRACK_PATH_GOOD);
+	exchange(fd, 10);
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_ALLOW, base + 1));
+	states_of(fd[0], states);
+	EQ(states[1], STRACK_PATH_GOOD);
+	len = 1;
+	OK(get(fd[0], STRACK_PATH_STATE, states, &len));
+	EQ(len, 1);
+	len = sizeof(states);
+	ERR(get(fd[0], STRACK_PATH_STATE, NULL, &len), EFAULT);
+	ERR(set(fd[0], STRACK_PATH_STATE, states, 1), ENOPROTOOPT);
+	ERR(get(fd[0], STRACK_PATH_DENY, states, &len), ENOPROTOOPT);
+	ERR(get(fd[0], STRACK_PATH_ALLOW, states, &len), ENOPROTOOPT);
+}
+
+/* A path that is denied carries nothing, from the first moment on. */
+static void denied_path_is_idle(void)
+{
+	__u64 bytes[2];
+	socklen_t len = sizeof(bytes);
+	int fd[2];
+
+	sm_pair(fd);
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATHS, 2));
+	OK(sm_set_int(fd[0], SOL_STRACK, STRACK_PATH_DENY, info_of(fd[0]).sti_entropy_base));
+	exchange(fd, 20);
+	OK(get(fd[0], STRACK_PATH_BYTES, bytes, &len));
+	EQ(bytes[0], 0);
+	EQ(bytes[1], 20 * 20000);
+}
+
+/* Spares of the profile are shown behind the paths. */
+static void spares(void)
+{
+	__u8 states[STRACK_MAX_PATHS];
+	struct sockaddr_strack sa;
+	unsigned int count;
+	int listener, fd[2];
+
+	listener = sm_socket(0);
+	OK(set(listener, STRACK_PROFILE, "strack", 6));
+	OK(sm_set_int(listener, SOL_STRACK, STRACK_PATHS, 8));
+	sm_place(&sa, SM_LOOP, 0);
+	OK(st_bind(listener, &sa));
+	OK(listen(listener, 1));
+	OK(st_getsockname(listener, &sa));
+	sm_pair_of(listener, &sa, fd);
+	count = states_of(fd[1], states);
+	TRUE(count > 8);
+	for (unsigned int i = 0; i < count; i++)
+		EQ(states[i], i < 8 ? STRACK_PATH_GOOD : STRACK_PATH_SPARE);
 }
 
 static void info_sizes(void)
@@ -180,15 +367,6 @@ static void info_sizes(void)
 	len = sizeof(full);
 	ERR(get(fd, STRACK_INFO, NULL, &len), EFAULT);
 	ERR(set(fd, STRACK_INFO, &full, sizeof(full)), ENOPROTOOPT);
-}
-
-static struct strack_info info_of(int fd)
-{
-	struct strack_info info = { };
-	socklen_t len = sizeof(info);
-
-	OK(get(fd, STRACK_INFO, &info, &len));
-	return info;
 }
 
 static void info_states(void)
@@ -296,6 +474,8 @@ static void inherited(void)
 	OK(sm_set_int(listener, SOL_STRACK, STRACK_PATHS, 7));
 	OK(sm_set_int(listener, SOL_STRACK, STRACK_RTO_MIN, 12345));
 	OK(sm_set_int(listener, SOL_STRACK, STRACK_NODELAY, 0));
+	OK(set(listener, STRACK_PATH_POLICY, "bitmap", 6));
+	OK(set(listener, STRACK_PROFILE, "strack", 6));
 	sm_place(&sa, SM_LOOP, 0);
 	OK(st_bind(listener, &sa));
 	OK(listen(listener, 1));
@@ -305,6 +485,9 @@ static void inherited(void)
 	EQ(sm_get_int(fd[1], SOL_STRACK, STRACK_RTO_MIN), 12345);
 	EQ(sm_get_int(fd[1], SOL_STRACK, STRACK_NODELAY), 0);
 	EQ(info_of(fd[1]).sti_paths, 7);
+	check_name(fd[1], STRACK_PATH_POLICY, "bitmap");
+	check_name(fd[1], STRACK_PROFILE, "strack");
+	check_name(fd[0], STRACK_PATH_POLICY, "oblivious");
 	TRUE(sm_get_int(fd[0], SOL_STRACK, STRACK_PATHS) != 7);
 }
 
@@ -342,12 +525,46 @@ static void sysctl_is_default(void)
 	EQ(read_long("/proc/sys/net/strack/paths", -1), 128);
 }
 
+static void sysctl_names(void)
+{
+	int fd[2];
+
+	OK(write_text("/proc/sys/net/strack/profile", "strack"));
+	check_name(sm_socket(0), STRACK_PROFILE, "strack");
+	check_name(sm_socket(0), STRACK_PATH_POLICY, "mixed");
+	sm_pair(fd);
+	for (unsigned int i = 0; i < ARRAY_SIZE(policies); i++) {
+		OK(write_text("/proc/sys/net/strack/path_policy", policies[i]));
+		check_name(sm_socket(0), STRACK_PATH_POLICY, policies[i]);
+	}
+	/* a connection keeps what it was made with */
+	check_name(fd[0], STRACK_PATH_POLICY, "mixed");
+	check_name(fd[1], STRACK_PROFILE, "strack");
+	ERR(write_text("/proc/sys/net/strack/path_policy", "nosuch"), EINVAL);
+	ERR(write_text("/proc/sys/net/strack/profile", "nosuch"), EINVAL);
+	OK(write_text("/proc/sys/net/strack/path_policy", "default"));
+	check_name(sm_socket(0), STRACK_PATH_POLICY, "mixed");
+	OK(write_text("/proc/sys/net/strack/profile", "stellar"));
+	check_name(sm_socket(0), STRACK_PATH_POLICY, "oblivious");
+	/* the socket's own profile comes before the namespace's policy */
+	OK(write_text("/proc/sys/net/strack/path_policy", "single"));
+	fd[0] = sm_socket(0);
+	OK(set(fd[0], STRACK_PROFILE, "strack", 6));
+	check_name(fd[0], STRACK_PATH_POLICY, "mixed");
+	OK(write_text("/proc/sys/net/strack/path_policy", "default"));
+}
+
 static const struct sm_case cases[] = {
 	SM_CASE(path_count, SM_STRACK, SM_ONCE),
 	SM_CASE(rto_min, SM_STRACK, SM_ONCE),
 	SM_CASE(nodelay, SM_STRACK, SM_ONCE),
 	SM_CASE(nodelay_is_boolean, SM_STRACK, SM_ONCE),
 	SM_CASE(profile, SM_STRACK, SM_ONCE),
+	SM_CASE(path_policy, SM_STRACK, SM_ONCE),
+	SM_CASE(policy_while_connected, SM_STRACK, SM_V4_V6),
+	SM_CASE(path_state, SM_STRACK, SM_ONCE),
+	SM_CASE(denied_path_is_idle, SM_STRACK, SM_V4_V6),
+	SM_CASE(spares, SM_STRACK, SM_ONCE),
 	SM_CASE(info_sizes, SM_STRACK, SM_ONCE),
 	SM_CASE(info_states, SM_STRACK, SM_V4_V6),
 	SM_CASE(info_numbers, SM_STRACK, SM_V4_V6),
@@ -355,6 +572,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(inherited, SM_STRACK, SM_ONCE),
 	SM_CASE(unknown, SM_STRACK, SM_ONCE),
 	SM_CASE(sysctl_is_default, SM_STRACK, SM_ONCE),
+	SM_CASE(sysctl_names, SM_STRACK, SM_ONCE),
 };
 
 SM_GROUP(strackopt, cases);

@@ -27,7 +27,7 @@
 /* Most paths (UDP source ports) that one connection may use. */
 #define STRACK_MAX_PATHS	256
 
-/* Room for the name of a profile, the terminating zero included. */
+/* Room for the name of a profile or path policy, the terminating zero included. */
 #define STRACK_PROFILE_MAX	16
 
 /**
@@ -64,14 +64,15 @@ struct sockaddr_strack {
  */
 
 /*
- * int, 1..STRACK_MAX_PATHS: paths to spray new packets over. Accepted sockets
- * inherit it from the listener. Out of range: EINVAL.
+ * int, 1..STRACK_MAX_PATHS: paths to spray new packets over, also while
+ * connected. Accepted sockets inherit it from the listener. Out of range:
+ * EINVAL.
  */
 #define STRACK_PATHS		1
 
 /*
- * string, as TCP_CONGESTION: name of the profile, "stellar". Unknown name:
- * ENOENT. Can be set until connect() or listen(), then EISCONN.
+ * string, as TCP_CONGESTION: name of the profile, "stellar" or "strack".
+ * Unknown name: ENOENT. Can be set until connect() or listen(), then EISCONN.
  */
 #define STRACK_PROFILE		2
 
@@ -93,9 +94,48 @@ struct sockaddr_strack {
 /*
  * array of __u64, get only: payload bytes sent so far over each path,
  * retransmissions included; element i is UDP source port entropy_base + i.
- * As many whole elements as fit and as there are paths are returned.
+ * As many whole elements as fit and as there are paths and spares are
+ * returned. ENOTCONN if there never was a connection.
  */
 #define STRACK_PATH_BYTES	6
+
+/*
+ * string: how the path of the next packet is chosen, also while connected:
+ * "single", "round_robin", "oblivious", "bitmap", "reps", "mixed", "best_rtt",
+ * "dwrr", "mprdma" or "per_path". Accepted sockets inherit it. Unknown name:
+ * ENOENT.
+ */
+#define STRACK_PATH_POLICY	7
+
+/*
+ * array of __u8, get only: enum strack_path_state of each UDP source port,
+ * element i is entropy_base + i. Otherwise as STRACK_PATH_BYTES.
+ */
+#define STRACK_PATH_STATE	8
+
+/*
+ * int, set only: a UDP source port of the connection that is not to be used,
+ * or may be used again. EINVAL if it has no such port, EBUSY if no path would
+ * be left, ENOTCONN if there is no connection.
+ */
+#define STRACK_PATH_DENY	9
+#define STRACK_PATH_ALLOW	10
+
+/**
+ * enum strack_path_state - what has become of a UDP source port
+ * @STRACK_PATH_GOOD: in use
+ * @STRACK_PATH_SKIP: in use, but passed over for some turns after marks or losses
+ * @STRACK_PATH_ASSUMED_BAD: withdrawn after losses in a row, and probed
+ * @STRACK_PATH_DENIED: not used because of STRACK_PATH_DENY
+ * @STRACK_PATH_SPARE: not in use; stands by to take the place of another one
+ */
+enum strack_path_state {
+	STRACK_PATH_GOOD	= 0,
+	STRACK_PATH_SKIP	= 1,
+	STRACK_PATH_ASSUMED_BAD	= 2,
+	STRACK_PATH_DENIED	= 3,
+	STRACK_PATH_SPARE	= 4,
+};
 
 /**
  * enum strack_state - connection states, numbered as the states of TCP

@@ -158,12 +158,6 @@ impl NetNs {
     pub(crate) fn config(&self) -> Config {
         let sysctl = &self.net;
         let mut config = Config {
-            profile: Profile::Stellar,
-            policy: match sysctl.path_policy() {
-                1 => PathPolicy::RoundRobin,
-                2 => PathPolicy::Single,
-                _ => PathPolicy::Oblivious,
-            },
             paths: u16::try_from(sysctl.paths()).unwrap_or(1),
             burst_max: u16::try_from(sysctl.burst_max()).unwrap_or(1),
             rto_min: Ns::from(sysctl.rto_min_us()) * USEC,
@@ -177,6 +171,14 @@ impl NetNs {
             entropy_base: random_entropy_base(),
             ..Config::default()
         };
+        if let Some(&(_, profile)) = Profile::ALL.get(sysctl.profile() as usize) {
+            config.set_profile(profile);
+        }
+        // The first name stands for the profile's own policy.
+        let policy = (sysctl.path_policy() as usize).checked_sub(1);
+        if let Some(&(_, policy)) = policy.and_then(|policy| PathPolicy::ALL.get(policy)) {
+            config.policy = policy;
+        }
         let initial_window = u64::from(sysctl.initial_window());
         if initial_window > 0 {
             config.initial_window = initial_window;

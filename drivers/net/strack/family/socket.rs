@@ -11,6 +11,7 @@ use crate::{
     proto::{
         config::{
             Config,
+            PathPolicy,
             Profile, //
         },
         connection::State,
@@ -53,6 +54,8 @@ pub(crate) struct Options {
     pub(crate) paths: Option<u16>,
     /// `STRACK_PROFILE`.
     pub(crate) profile: Option<Profile>,
+    /// `STRACK_PATH_POLICY`.
+    pub(crate) policy: Option<PathPolicy>,
     /// `STRACK_RTO_MIN`, ns.
     pub(crate) rto_min: Option<Ns>,
     /// `STRACK_NODELAY`.
@@ -62,11 +65,14 @@ pub(crate) struct Options {
 impl Options {
     /// Applies them on top of `config`.
     pub(crate) fn apply(&self, config: &mut Config) {
+        if let Some(profile) = self.profile {
+            config.set_profile(profile);
+        }
+        if let Some(policy) = self.policy {
+            config.policy = policy;
+        }
         if let Some(paths) = self.paths {
             config.paths = paths;
-        }
-        if let Some(profile) = self.profile {
-            config.profile = profile;
         }
         if let Some(rto_min) = self.rto_min {
             config.rto_min = rto_min;
@@ -108,6 +114,7 @@ impl Socket {
             options: Options {
                 paths: None,
                 profile: None,
+                policy: None,
                 rto_min: None,
                 nodelay: true,
             },

@@ -6,15 +6,21 @@
 use crate::{
     engine::{
         conn::Inner,
-        sending::Hold, //
+        sending::Hold,
+        NetNs, //
     },
     family::socket::{
         Phase,
         Socket, //
     },
     proto::{
-        config::Profile,
+        config::{
+            Config,
+            PathPolicy,
+            Profile, //
+        },
         connection::State,
+        spray::PathState,
         Ns,
         USEC, //
     },
@@ -53,10 +59,8 @@ pub(crate) fn set(sock: &Sock, name: u32, value: &OptIn) -> Result {
             })
         }
         bindings::STRACK_PROFILE => {
-            let profile = match value.name(&mut [0; bindings::STRACK_PROFILE_MAX as usize])? {
-                b"stellar" => Profile::Stellar,
-                _ => return Err(ENOENT),
-            };
+            let name = &mut [0; bindings::STRACK_PROFILE_MAX as usize];
+            let profile = Profile::by_name(value.name(name)?).ok_or(ENOENT)?;
             change(sock, |socket| {
                 if !matches!(socket.phase, Phase::Idle) {
                     return Err(EISCONN);
@@ -65,6 +69,17 @@ pub(crate) fn set(sock: &Sock, name: u32, value: &OptIn) -> Result {
                 Ok(())
             })
         }
+        bindings::STRACK_PATH_POLICY => {
+            let name = &mut [0; bindings::STRACK_PROFILE_MAX as usize];
+            let policy = PathPolicy::by_name(value.name(name)?).ok_or(ENOENT)?;
+            change(sock, |socket| {
+                socket.options.policy = Some(policy);
+                with_conn(socket, |inner, now| inner.proto.set_policy(policy, now));
+                Ok(())
+            })
+        }
+        bindings::STRACK_PATH_DENY => deny(sock, value.int()?, true),
+        bindings::STRACK_PATH_ALLOW => deny(sock, value.int()?, false),
         bindings::STRACK_RTO_MIN => {
             let us = value.u32()?;
             if us == 0 || us > MAX_RTO_US {
@@ -102,7 +117,20 @@ pub(crate) fn get(sock: &Sock, name: u32, out: &mut OptOut<'_>) -> Result {
             let paths = socket.options.paths.unwrap_or(ns.config().paths);
             out.int(i32::from(paths))
         }
-        bindings::STRACK_PROFILE => out.append(b"stellar\0"),
+        bindings::STRACK_PROFILE => {
+            let profile = match socket.conn() {
+                Some(conn) => conn.peek(|inner| inner.proto.profile()),
+                None => config(&ns, socket).profile,
+            };
+            out.name(profile.name())
+        }
+        bindings::STRACK_PATH_POLICY => {
+            let policy = match socket.conn() {
+                Some(conn) => conn.peek(|inner| inner.proto.policy()),
+                None => config(&ns, socket).policy,
+            };
+            out.name(policy.name())
+        }
         bindings::STRACK_RTO_MIN => {
             let rto_min = socket.options.rto_min.unwrap_or(ns.config().rto_min);
             out.u32(u32::try_from(rto_min / USEC)?)
@@ -115,8 +143,30 @@ pub(crate) fn get(sock: &Sock, name: u32, out: &mut OptOut<'_>) -> Result {
             out.info(&info(socket))
         }
         bindings::STRACK_PATH_BYTES => path_bytes(socket, out),
+        bindings::STRACK_PATH_STATE => path_states(socket, out),
         _ => Err(ENOPROTOOPT),
     }
+}
+
+/// What a connection of this socket would be made with.
+fn config(ns: &NetNs, socket: &Socket) -> Config {
+    let mut config = ns.config();
+    socket.options.apply(&mut config);
+    config
+}
+
+/// `STRACK_PATH_DENY` and `STRACK_PATH_ALLOW`.
+fn deny(sock: &Sock, port: i32, deny: bool) -> Result {
+    let port = u16::try_from(port)?;
+    change(sock, |socket| {
+        let conn = socket.conn().ok_or(ENOTCONN)?;
+        conn.work(|inner, now| {
+            let index = port.checked_sub(inner.proto.entropy_base()).ok_or(EINVAL)?;
+            inner.proto.path_state(index).ok_or(EINVAL)?;
+            let done = inner.proto.deny_path(index, deny, now);
+            done.then_some(()).ok_or(EBUSY)
+        })
+    })
 }
 
 /// setsockopt() at level `IPPROTO_IPV6`, of which there is only `IPV6_V6ONLY`.
@@ -192,12 +242,36 @@ fn path_bytes(socket: &Socket, out: &mut OptOut<'_>) -> Result {
     };
     // Copied in pieces, since user memory must not be touched under the lock.
     let size = core::mem::size_of::<u64>();
-    let paths = conn.peek(|inner| usize::from(inner.proto.info().paths));
+    let paths = conn.peek(|inner| usize::from(inner.proto.info().entropies));
     for path in 0..paths.min(out.len() / size) {
         let bytes = conn.peek(|inner| inner.path_bytes.get(path).copied().unwrap_or(0));
         out.append(&bytes.to_ne_bytes())?;
     }
     Ok(())
+}
+
+fn path_states(socket: &Socket, out: &mut OptOut<'_>) -> Result {
+    let conn = socket.conn().ok_or(ENOTCONN)?;
+    let mut states = [0; bindings::STRACK_MAX_PATHS as usize];
+    let known = conn.peek(|inner| {
+        let known = (0..).map_while(|path| inner.proto.path_state(path));
+        let places = states.iter_mut().zip(known);
+        places
+            .map(|(place, state)| *place = path_state_number(state))
+            .count()
+    });
+    out.append(states.get(..known).ok_or(EINVAL)?)
+}
+
+fn path_state_number(state: PathState) -> u8 {
+    let number = match state {
+        PathState::Good => bindings::strack_path_state_STRACK_PATH_GOOD,
+        PathState::Skip => bindings::strack_path_state_STRACK_PATH_SKIP,
+        PathState::AssumedBad => bindings::strack_path_state_STRACK_PATH_ASSUMED_BAD,
+        PathState::Denied => bindings::strack_path_state_STRACK_PATH_DENIED,
+        PathState::Spare => bindings::strack_path_state_STRACK_PATH_SPARE,
+    };
+    number as u8
 }
 
 /// `STRACK_INFO`.

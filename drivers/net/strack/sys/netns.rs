@@ -64,6 +64,8 @@ impl NetHandle {
     }
 
     settings! {
+        /// `net.strack.profile`, as an index into its names.
+        profile,
         /// `net.strack.path_policy`, as an index into its names.
         path_policy,
         /// `net.strack.paths`.

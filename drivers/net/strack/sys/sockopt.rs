@@ -126,6 +126,12 @@ impl<'a> OptOut<'a> {
         self.append(&value.to_ne_bytes())
     }
 
+    /// Writes a name and the zero behind it.
+    pub(crate) fn name(&mut self, name: &str) -> Result {
+        self.append(name.as_bytes())?;
+        self.append(&[0])
+    }
+
     /// Writes `STRACK_INFO`.
     pub(crate) fn info(&mut self, info: &bindings::strack_info) -> Result {
         let len = core::mem::size_of_val(info);

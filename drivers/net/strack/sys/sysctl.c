@@ -10,8 +10,12 @@
 #include "family.h"
 #include "udp.h"
 
-static const char * const strack_profiles[] = { "stellar", NULL };
-static const char * const strack_policies[] = { "oblivious", "round_robin", "single", NULL };
+/* In the order of Profile::ALL and PathPolicy::ALL (proto/config.rs). */
+static const char * const strack_profiles[] = { "stellar", "strack", NULL };
+static const char * const strack_policies[] = {
+	"default", "single", "round_robin", "oblivious", "bitmap", "reps", "mixed", "best_rtt", "dwrr", "mprdma",
+	"per_path", NULL
+};
 
 /* An int that is read and written by name; @extra1 lists the names in order. */
 static int strack_proc_name(const struct ctl_table *table, int write, void *buffer,
