@@ -41,5 +41,5 @@ pub use addr::StrackAddr;
 pub use family::family;
 pub use info::{State, StrackInfo};
 pub use listener::Listener;
-pub use options::{MAX_PATHS, SOL_STRACK};
+pub use options::{PathState, MAX_PATHS, SOL_STRACK};
 pub use stream::Stream;

@@ -60,6 +60,11 @@ impl Listener {
         options::set_paths(&self.socket, paths)
     }
 
+    /// `STRACK_PATH_POLICY` of the connections accepted from now on, by name.
+    pub fn set_path_policy(&self, policy: &str) -> Result<()> {
+        options::set_path_policy(&self.socket, policy)
+    }
+
     /// `STRACK_RTO_MIN` of the connections accepted from now on: 1 µs to 60 s.
     pub fn set_rto_min(&self, rto_min: Duration) -> Result<()> {
         options::set_rto_min(&self.socket, rto_min)

@@ -4,7 +4,7 @@
 
 use crate::family::{family, stream_socket};
 use crate::info::StrackInfo;
-use crate::options::{self, MAX_PATHS};
+use crate::options::{self, PathState, MAX_PATHS};
 use crate::StrackAddr;
 use socket2::Socket;
 use std::io::{Error, ErrorKind, IoSlice, IoSliceMut, Read, Result, Write};
@@ -93,6 +93,22 @@ impl Stream {
         options::paths(&self.socket)
     }
 
+    /// `STRACK_PATH_POLICY`: how the path of the next packet is chosen, by name: `oblivious`,
+    /// `mixed`, ...
+    pub fn set_path_policy(&self, policy: &str) -> Result<()> {
+        options::set_path_policy(&self.socket, policy)
+    }
+
+    /// How the path of the next packet is chosen.
+    pub fn path_policy(&self) -> Result<String> {
+        options::path_policy(&self.socket)
+    }
+
+    /// `STRACK_PROFILE`: the set of algorithms the connection was made with.
+    pub fn profile(&self) -> Result<String> {
+        options::profile(&self.socket)
+    }
+
     /// `STRACK_RTO_MIN`: the least retransmission timeout, 1 µs to 60 s, in whole microseconds.
     pub fn set_rto_min(&self, rto_min: Duration) -> Result<()> {
         options::set_rto_min(&self.socket, rto_min)
@@ -126,6 +142,22 @@ impl Stream {
         let len = options::get_into(&self.socket, options::STRACK_PATH_BYTES, &mut bytes)?;
         bytes.truncate(len / size_of::<u64>());
         Ok(bytes)
+    }
+
+    /// What has become of each path, and behind them of the spares. Element *i* belongs to UDP
+    /// source port [`StrackInfo::entropy_base`] + *i*.
+    pub fn path_states(&self) -> Result<Vec<PathState>> {
+        options::path_states(&self.socket)
+    }
+
+    /// Does without the path of UDP source port `port`.
+    pub fn deny_path(&self, port: u16) -> Result<()> {
+        options::set(&self.socket, options::STRACK_PATH_DENY, i32::from(port))
+    }
+
+    /// Uses the path of UDP source port `port` again.
+    pub fn allow_path(&self, port: u16) -> Result<()> {
+        options::set(&self.socket, options::STRACK_PATH_ALLOW, i32::from(port))
     }
 
     /// The socket, for everything that is not special to this family: timeouts, buffers,
