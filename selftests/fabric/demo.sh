@@ -15,6 +15,7 @@
 #	BYTES		what to send at least; a smaller kernel image is followed by
 #			the guest's programs (default 16 MiB)
 #	DRAWS		connections over 128 paths (default 5)
+#	POLICY		how AF_STRACK chooses paths (default: as the namespace does)
 #	STAND_IN=1	no module: let TCP stand in for AF_STRACK. Tests this script.
 
 set -eu
@@ -27,6 +28,7 @@ PATH=$here:$PATH # xfer
 RESULTS=${RESULTS:-${STRACK_OUT:-/tmp}}
 BYTES=${BYTES:-16777216}
 DRAWS=${DRAWS:-5}
+POLICY=${POLICY:-}
 STAND_IN=${STAND_IN:-}
 raw=$RESULTS/demo.jsonl
 payload=/tmp/payload
@@ -76,7 +78,7 @@ transfer()
 	paths=$3
 	shift 3
 	[ -z "$STAND_IN" ] || family=tcp
-	[ "$family" = tcp ] || set -- -p "$paths" "$@"
+	[ "$family" = tcp ] || set -- -p "$paths" ${POLICY:+-P "$POLICY"} "$@"
 	before=$("$here/fabric.sh" counters)
 	xfer -f "$family" -r "$name" -i $payload -o $arrived -s "$SPINES" -j "$raw" "$@" \
 		a1 b1 10.2.1.1 || say "  $name got no further"

@@ -6,6 +6,7 @@
  *
  *	-f tcp|strack	family (default strack)
  *	-p PATHS	paths to spray over (STRACK_PATHS)
+ *	-P POLICY	how they are chosen (STRACK_PATH_POLICY)
  *	-i FILE		send this file
  *	-n BYTES	or this many bytes of a pattern
  *	-w BYTES	per write (default 65536)
@@ -113,6 +114,9 @@ static int open_socket(void)
 	if (opt.strack && opt.paths &&
 	    setsockopt(fd, SOL_STRACK, STRACK_PATHS, &opt.paths, sizeof(opt.paths)))
 		die("STRACK_PATHS");
+	if (opt.strack && opt.policy &&
+	    setsockopt(fd, SOL_STRACK, STRACK_PATH_POLICY, opt.policy, strlen(opt.policy)))
+		die("STRACK_PATH_POLICY");
 	return fd;
 }
 
@@ -344,8 +348,8 @@ static unsigned long number(const char *text, unsigned long least, unsigned long
 
 static _Noreturn void usage(void)
 {
-	fputs("usage: xfer [-f tcp|strack] [-p PATHS] [-i FILE | -n BYTES] [-w BYTES] [-o FILE] [-r NAME]\n"
-	      "            [-j FILE] [-s SPINES [-c SPINE]] [-t MSEC] [-q] SRC_NS DST_NS DST_ADDRESS\n",
+	fputs("usage: xfer [-f tcp|strack] [-p PATHS] [-P POLICY] [-i FILE | -n BYTES] [-w BYTES]\n"
+	      "            [-o FILE] [-r NAME] [-j FILE] [-s SPINES [-c SPINE]] [-t MSEC] [-q] SRC_NS DST_NS DST_ADDRESS\n",
 	      stderr);
 	exit(2);
 }
@@ -354,7 +358,7 @@ static void parse_options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "f:p:i:n:w:o:r:j:s:c:t:q")) != -1) {
+	while ((o = getopt(argc, argv, "f:p:P:i:n:w:o:r:j:s:c:t:q")) != -1) {
 		switch (o) {
 		case 'f':
 			opt.strack = strcmp(optarg, "tcp");
@@ -363,6 +367,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'p':
 			opt.paths = number(optarg, 1, STRACK_MAX_PATHS);
+			break;
+		case 'P':
+			opt.policy = optarg;
 			break;
 		case 'i':
 			opt.input = optarg;

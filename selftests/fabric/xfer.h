@@ -21,6 +21,7 @@
 struct options {
 	bool strack;
 	int paths;
+	const char *policy;
 	const char *input;
 	const char *output;
 	const char *json;
