@@ -46,24 +46,17 @@ use kernel::sync::Arc;
 const TRAIN: usize = 64;
 
 /// One packet of an skb.
-struct Segment {
-    packet: Packet,
+pub(super) struct Segment {
+    pub(super) packet: Packet,
     /// Where the payload is in the skb.
-    payload: u32,
+    pub(super) payload: u32,
     /// Payload bytes.
-    len: u16,
+    pub(super) len: u16,
 }
 
 /// Takes an skb with one or more packets.
 pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
-    let mut walk = Walk {
-        ns,
-        skb: &skb,
-        meta,
-        next: 0,
-        ahead: None,
-        version: None,
-    };
+    let mut walk = Walk::new(ns, &skb, meta);
     while let Some(segment) = walk.take() {
         let cid = match destination(&segment.packet) {
             Some(cid) => cid,
@@ -201,7 +194,7 @@ fn stray(ns: &Arc<NetNs>, packet: &Packet, meta: &RxMeta) {
 }
 
 /// The packets of an skb, one after the other.
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     ns: &'a Arc<NetNs>,
     skb: &'a Skb,
     meta: &'a RxMeta,
@@ -213,9 +206,20 @@ struct Walk<'a> {
     version: Option<VersionHeader>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    pub(super) fn new(ns: &'a Arc<NetNs>, skb: &'a Skb, meta: &'a RxMeta) -> Self {
+        Walk {
+            ns,
+            skb,
+            meta,
+            next: 0,
+            ahead: None,
+            version: None,
+        }
+    }
+
     /// The next packet that is one. What is none is counted and passed over.
-    fn take(&mut self) -> Option<Segment> {
+    pub(super) fn take(&mut self) -> Option<Segment> {
         if let Some(segment) = self.ahead.take() {
             return Some(segment);
         }

@@ -34,5 +34,7 @@ pub(crate) mod ports;
 pub(crate) mod quota;
 pub(crate) mod receiving;
 pub(crate) mod sending;
+#[cfg(CONFIG_STRACK_KUNIT_TEST)]
+mod tests;
 
 pub(crate) use net::NetNs;

@@ -38,3 +38,7 @@
 #include "family.h"
 #include "table.h"
 #include "udp.h"
+
+#ifdef CONFIG_STRACK_KUNIT_TEST
+#include "tests/helpers.h"
+#endif

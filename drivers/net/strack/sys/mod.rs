@@ -24,6 +24,8 @@ pub(crate) mod sock;
 pub(crate) mod sockaddr;
 pub(crate) mod sockopt;
 pub(crate) mod table;
+#[cfg(CONFIG_STRACK_KUNIT_TEST)]
+pub(crate) mod tests;
 pub(crate) mod timer;
 pub(crate) mod uaccess;
 pub(crate) mod udp;
