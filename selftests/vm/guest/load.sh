@@ -11,4 +11,5 @@ STRACK_DIR=/strack
 ktap_print_header
 ktap_set_plan 1
 ktap_test_result "strack.ko loads" load_strack
+[ -z "${STRACK_GDB:-}" ] || "$STRACK_LIB/gdb.sh"
 ktap_finished
