@@ -81,7 +81,8 @@ deleted_under_traffic() {
 	if is_tcp; then
 		ns_sysctl "$H1" net.ipv4.tcp_retries2=3
 	else
-		ns_sysctl "$H1" net.strack.retries=5
+		# few, but enough for a slow machine to connect: half a second
+		ns_sysctl "$H1" net.strack.retries=8
 	fi
 	# shellcheck disable=SC2086
 	talk $TCP -n "$H2" listen "$H2_4" 7401 recv=1000000000 >"$TMP/l" 2>&1 &
@@ -90,7 +91,7 @@ deleted_under_traffic() {
 	# shellcheck disable=SC2086
 	talk $TCP -n "$H1" -t 30 connect "$H2_4" 7401 send=1000000000 >"$TMP/c" 2>&1 &
 	client=$!
-	wait_line "$TMP/c" "connect ok"
+	wait_line "$TMP/c" "connect ok" || { cat "$TMP/c"; return 1; }
 	sleep 0.2
 	cleanup_ns "$H2"
 	wait_exit "$client" 30000
@@ -116,7 +117,7 @@ device_deleted_under_traffic() {
 	# shellcheck disable=SC2086
 	talk $TCP -n "$H1" connect "$H2_4" 7402 send=1000000000 >"$TMP/c" 2>&1 &
 	client=$!
-	wait_line "$TMP/c" "connect ok"
+	wait_line "$TMP/c" "connect ok" || { cat "$TMP/c"; return 1; }
 	sleep 0.2
 	ip -n "$H1" link del dev v1
 	sleep 0.2

@@ -61,7 +61,7 @@ killed_cycles() {
 		wait_line "$TMP/l" listen
 		talk connect 127.0.0.1 7500 send=100000000 pause >"$TMP/c" 2>&1 &
 		client=$!
-		wait_line "$TMP/c" "connect ok"
+		wait_line "$TMP/c" "connect ok" || { cat "$TMP/c"; return 1; }
 		kill -KILL "$client" "$server"
 		wait "$client" "$server" 2>/dev/null
 		gone || { echo "round $i: not unloaded"; return 1; }
