@@ -14,7 +14,8 @@ require_family
 require_command tap
 A4=10.9.1.1 R14=10.9.1.254 B4=10.9.2.1 R24=10.9.2.254
 A6=fd09:1::1 R16=fd09:1::254 B6=fd09:2::1 R26=fd09:2::254
-BYTES=$((2 << 20))
+BYTES=$(($(how_often 2048 512 512) << 10))
+FULL=$((8 << 20)) # more than fits into the buffers of both ends
 
 setup_router() {
 	setup_ns H1 R H2
@@ -147,11 +148,11 @@ narrowed_when_full() {
 	narrow 1500
 	rm -f "$TMP/h1" "$TMP/h2" "$TMP/narrow"
 	# shellcheck disable=SC2086
-	talk $TCP -n "$H2" listen "$1" 7601 "wait=$TMP/narrow" recv=$((BYTES * 4)) eof close >"$TMP/h2" &
+	talk $TCP -n "$H2" listen "$1" 7601 "wait=$TMP/narrow" recv=$FULL eof close >"$TMP/h2" &
 	server=$!
 	wait_line "$TMP/h2" listen
 	# shellcheck disable=SC2086
-	talk $TCP -n "$H1" connect "$1" 7601 send=$((BYTES * 4)) shut eof close >"$TMP/h1" &
+	talk $TCP -n "$H1" connect "$1" 7601 send=$FULL shut eof close >"$TMP/h1" &
 	client=$!
 	wait_line "$TMP/h1" "connect ok"
 	# nobody reads, so that the buffers fill up
