@@ -8,13 +8,13 @@
 use crate::raw::Raw;
 use crate::raw::Transfer;
 use crate::recovery::Recovery;
-use crate::report::Better;
-use crate::report::Report;
-use crate::table;
 use anyhow::bail;
 use anyhow::Context;
 use anyhow::Result;
 use std::fmt::Write;
+use strack_report::report::Better;
+use strack_report::report::Report;
+use strack_report::table;
 
 /// Runs without a fault, in the order of the table.
 pub(crate) const CLEAN: [&str; 3] = ["tcp", "strack-1", "strack-128"];
@@ -70,7 +70,7 @@ impl Demo<'_> {
 
     /// The figures with names and targets.
     pub(crate) fn report(&self) -> Report {
-        let mut report = Report::new(&self.raw.setup);
+        let mut report = self.raw.setup.report();
         let intact = self.clean().all(|run| self.raw.intact(&run.run));
         report.at_least("hash/equal", f64::from(u8::from(intact)), "bool", 1.0);
         report.add("capacity/spines", self.capacity, "Mb/s", Better::Higher);

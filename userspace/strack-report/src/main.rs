@@ -3,15 +3,13 @@
 //!
 //! The guest's scripts leave one line of JSON for each thing that happened
 //! ([`raw`]). A command here turns such a file into figures with names and targets
-//! ([`report`]), prints them as tables, and writes the JSON of the same figures and
+//! ([`strack_report::report`]), prints them as tables, and writes the JSON of the same figures and
 //! a plot beside it. The exit status is 1 when a target was missed.
 
 mod demo;
 mod plot;
 mod raw;
 mod recovery;
-mod report;
-mod table;
 mod veth;
 
 use anyhow::Context;
@@ -22,6 +20,7 @@ use clap::Subcommand;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use strack_report::report::Report;
 
 /// Turn raw measurements into a table, a plot and a JSON file.
 #[derive(Parser)]
@@ -61,7 +60,7 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn demo(files: &Files) -> Result<report::Report> {
+fn demo(files: &Files) -> Result<Report> {
     let raw = raw::read(&files.raw)?;
     let demo = demo::Demo::new(&raw)?;
     let report = demo.report();
@@ -75,7 +74,7 @@ fn demo(files: &Files) -> Result<report::Report> {
     Ok(report)
 }
 
-fn veth(files: &Files) -> Result<report::Report> {
+fn veth(files: &Files) -> Result<Report> {
     let raw = raw::read(&files.raw)?;
     let bench = veth::Bench::new(&raw)?;
     let report = bench.report();

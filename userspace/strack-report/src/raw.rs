@@ -7,6 +7,8 @@ use anyhow::Result;
 use serde::Deserialize;
 use std::fs;
 use std::path::Path;
+use strack_report::report::Clock;
+use strack_report::report::Report;
 
 /// One line of the file.
 #[derive(Deserialize)]
@@ -36,6 +38,19 @@ pub(crate) struct Setup {
     /// TCP was measured in place of AF_STRACK: a test of the scripts.
     #[serde(default)]
     pub(crate) stand_in: bool,
+}
+
+impl Setup {
+    /// An empty report of measurements in the guest's virtual time.
+    pub(crate) fn report(&self) -> Report {
+        let note = if self.stand_in {
+            " (TCP stands in for AF_STRACK)"
+        } else {
+            ""
+        };
+        let command = format!("{}{note}", self.command);
+        Report::new(&command, &self.kernel, Clock::Virtual, self.seed)
+    }
 }
 
 /// One end of a connection when it was asked.

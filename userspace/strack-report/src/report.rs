@@ -2,17 +2,28 @@
 //! The figures of one command, in the shape that every measuring command of the
 //! project writes, so that one small checker reads them all.
 
-use crate::raw::Setup;
 use anyhow::Context;
 use anyhow::Result;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
+/// What the times in a report are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// Instructions of a guest counted as nanoseconds.
+    Virtual,
+    /// Those of a clock on the wall.
+    Real,
+    /// Those of a model without any real execution.
+    Simulated,
+}
+
 /// In which direction a figure gets better.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Better {
+pub enum Better {
     /// More is better.
     Higher,
     /// Less is better.
@@ -21,27 +32,27 @@ pub(crate) enum Better {
 
 /// One figure.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub struct Row {
     /// What/which, lower case, stable.
-    pub(crate) name: String,
+    pub name: String,
     /// The figure, rounded to three decimals.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Its unit.
-    pub(crate) unit: &'static str,
+    pub unit: &'static str,
     /// Its good direction.
-    pub(crate) better: Better,
+    pub better: Better,
     /// The figure it has to reach, if any.
-    pub(crate) target: Option<f64>,
+    pub target: Option<f64>,
     /// It did; always true without a target.
-    pub(crate) pass: bool,
+    pub pass: bool,
 }
 
 /// All figures of a command.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
+pub struct Report {
     command: String,
     kernel: String,
-    clock: &'static str,
+    clock: Clock,
     seed: u64,
     rows: Vec<Row>,
 }
@@ -51,34 +62,29 @@ fn round(value: f64) -> f64 {
 }
 
 impl Report {
-    /// An empty report of measurements in the guest's virtual time.
-    pub(crate) fn new(setup: &Setup) -> Report {
-        let note = if setup.stand_in {
-            " (TCP stands in for AF_STRACK)"
-        } else {
-            ""
-        };
+    /// An empty report of a command that a user typed.
+    pub fn new(command: &str, kernel: &str, clock: Clock, seed: u64) -> Report {
         Report {
-            command: format!("{}{note}", setup.command),
-            kernel: setup.kernel.clone(),
-            clock: "virtual",
-            seed: setup.seed,
+            command: command.to_string(),
+            kernel: kernel.to_string(),
+            clock,
+            seed,
             rows: Vec::new(),
         }
     }
 
     /// Add a figure without a target.
-    pub(crate) fn add(&mut self, name: &str, value: f64, unit: &'static str, better: Better) {
+    pub fn add(&mut self, name: &str, value: f64, unit: &'static str, better: Better) {
         self.push(name, value, unit, better, None);
     }
 
     /// Add a figure that has to be at least this.
-    pub(crate) fn at_least(&mut self, name: &str, value: f64, unit: &'static str, target: f64) {
+    pub fn at_least(&mut self, name: &str, value: f64, unit: &'static str, target: f64) {
         self.push(name, value, unit, Better::Higher, Some(target));
     }
 
     /// Add a figure that may be this at most.
-    pub(crate) fn at_most(&mut self, name: &str, value: f64, unit: &'static str, target: f64) {
+    pub fn at_most(&mut self, name: &str, value: f64, unit: &'static str, target: f64) {
         self.push(name, value, unit, Better::Lower, Some(target));
     }
 
@@ -108,18 +114,18 @@ impl Report {
     }
 
     /// The figures.
-    pub(crate) fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// Names of the figures that missed their target.
-    pub(crate) fn missed(&self) -> Vec<&str> {
+    pub fn missed(&self) -> Vec<&str> {
         let missed = self.rows.iter().filter(|row| !row.pass);
         missed.map(|row| row.name.as_str()).collect()
     }
 
     /// Write the report as JSON.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+    pub fn write(&self, path: &Path) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
         fs::write(path, text).with_context(|| path.display().to_string())
@@ -131,14 +137,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        Report::new(&Setup {
-            command: "make x".into(),
-            kernel: "7.3".into(),
-            seed: 1,
-            spines: 0,
-            rate: String::new(),
-            stand_in: false,
-        })
+        Report::new("make x", "7.3", Clock::Virtual, 1)
     }
 
     #[test]

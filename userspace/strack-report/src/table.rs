@@ -9,7 +9,7 @@ use comfy_table::Table;
 use comfy_table::TableComponent;
 
 /// A table whose first column is text and whose other columns are numbers.
-pub(crate) fn plain(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+pub fn plain(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_preset(UTF8_HORIZONTAL_ONLY);
     table.remove_style(TableComponent::HorizontalLines);
@@ -23,7 +23,7 @@ pub(crate) fn plain(head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) 
 }
 
 /// The figures that have a target.
-pub(crate) fn targets(report: &Report) -> String {
+pub fn targets(report: &Report) -> String {
     let head = ["target", "value", "", "wanted", ""].map(String::from);
     let rows = report.rows().iter().filter_map(|row| {
         let target = row.target?;

@@ -8,11 +8,11 @@
 
 use crate::raw::Raw;
 use crate::raw::Transfer;
-use crate::report::Better;
-use crate::report::Report;
-use crate::table;
 use anyhow::bail;
 use anyhow::Result;
+use strack_report::report::Better;
+use strack_report::report::Report;
+use strack_report::table;
 
 /// The transports that are compared; a run is called TRANSPORT-MTU-on|off.
 const TRANSPORTS: [&str; 2] = ["tcp", "strack-128"];
@@ -98,7 +98,7 @@ impl Bench<'_> {
 
     /// The figures with names.
     pub(crate) fn report(&self) -> Report {
-        let mut report = Report::new(&self.raw.setup);
+        let mut report = self.raw.setup.report();
         for setting in &self.settings {
             for (name, cost) in self.costs(setting) {
                 let unit = "instructions/B";
