@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What came out of a run.
+
+use crate::event::Events;
+use crate::host::EndCounts;
+use crate::net::LinkCounts;
+use crate::net::Net;
+use crate::time::in_usec;
+use crate::time::Ps;
+
+/// Results of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// How long each message took to be acknowledged; none for those that were not.
+    pub completion: Vec<Option<Ps>>,
+    /// How long each message took to arrive.
+    pub arrival: Vec<Option<Ps>>,
+    /// When the last message was acknowledged.
+    pub end: Ps,
+    /// Connections that failed.
+    pub failed: u64,
+    /// Counts of all connections together.
+    pub ends: EndCounts,
+    /// Counts of each link.
+    pub links: Vec<LinkCounts>,
+    /// Names of the links.
+    pub names: Vec<String>,
+    /// When the run ended.
+    pub stopped: Ps,
+    /// Events handled.
+    pub events: u64,
+}
+
+impl Outcome {
+    /// No results yet.
+    pub fn new(messages: usize) -> Self {
+        Self {
+            completion: vec![None; messages],
+            arrival: vec![None; messages],
+            ..Self::default()
+        }
+    }
+
+    /// All of a message has arrived.
+    pub fn received(&mut self, message: u32, took: Ps) {
+        self.arrival[message as usize] = Some(took);
+    }
+
+    /// All of a message is acknowledged.
+    pub fn acked(&mut self, message: u32, took: Ps, now: Ps) {
+        self.completion[message as usize] = Some(took);
+        self.end = self.end.max(now);
+    }
+
+    /// Collects what the others have counted.
+    pub fn finish(&mut self, events: &Events, net: &Net, ends: impl Iterator<Item = EndCounts>) {
+        for counts in ends {
+            self.ends.add(&counts);
+        }
+        self.links = net.links.iter().map(|link| link.counts).collect();
+        self.names = net.names.clone();
+        self.stopped = events.now();
+        self.events = events.handled();
+    }
+
+    /// How many messages were not acknowledged.
+    pub fn unfinished(&self) -> usize {
+        let missing = self.completion.iter().filter(|took| took.is_none());
+        missing.count()
+    }
+
+    /// Completion times of the messages that were acknowledged, in order of size.
+    pub fn times(&self) -> Times {
+        let mut sorted: Vec<Ps> = self.completion.iter().flatten().copied().collect();
+        sorted.sort_unstable();
+        Times(sorted)
+    }
+
+    /// One count of all links together.
+    pub fn total(&self, count: impl Fn(&LinkCounts) -> u64) -> u64 {
+        self.links.iter().map(count).sum()
+    }
+}
+
+/// Completion times in order of size.
+#[derive(Clone, Debug)]
+pub struct Times(Vec<Ps>);
+
+impl Times {
+    /// The time within which `part` of all messages were done, in microseconds.
+    pub fn quantile(&self, part: f64) -> f64 {
+        let rank = (part * self.0.len() as f64).ceil() as usize;
+        let index = rank.saturating_sub(1).min(self.0.len().saturating_sub(1));
+        self.0.get(index).map_or(0.0, |&time| in_usec(time))
+    }
+
+    /// The longest time in microseconds.
+    pub fn max(&self) -> f64 {
+        self.quantile(1.0)
+    }
+
+    /// The mean time in microseconds.
+    pub fn mean(&self) -> f64 {
+        let sum: f64 = self.0.iter().map(|&time| in_usec(time)).sum();
+        sum / self.0.len().max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_the_times_that_there_are() {
+        let times = Times((1..=100).map(|us| us * 1_000_000).collect());
+        assert_eq!(times.quantile(0.5), 50.0);
+        assert_eq!(times.quantile(0.99), 99.0);
+        assert_eq!(times.max(), 100.0);
+        assert_eq!(times.mean(), 50.5);
+        assert_eq!(Times(Vec::new()).max(), 0.0);
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `strack-sim run`: one scenario.
+
+use anyhow::Context;
+use anyhow::Result;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+use strack_report::report::Better;
+use strack_report::report::Clock;
+use strack_report::report::Report;
+use strack_report::table;
+use strack_sim::outcome::Outcome;
+use strack_sim::scenario::BadInput;
+use strack_sim::scenario::Scenario;
+use strack_sim::sim::Sim;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The scenario, a TOML file; without one, everything has its default
+    file: Option<PathBuf>,
+    /// Change one value of it, as `topology.hosts=1024`
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Write the figures as JSON
+    #[arg(short, long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Print one row for each link that carried anything
+    #[arg(short, long)]
+    links: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    let text = match &args.file {
+        Some(path) => fs::read_to_string(path)
+            .map_err(|error| BadInput(format!("{}: {error}", path.display())))?,
+        None => String::new(),
+    };
+    let scenario = Scenario::read(&text, &args.set)?;
+    let start = Instant::now();
+    let outcome = Sim::new(&scenario)?.run(scenario.limit.0);
+    let elapsed = start.elapsed();
+    let report = report(&scenario, &outcome);
+    let rows = report.rows().iter();
+    let rows = rows.map(|row| {
+        vec![
+            row.name.clone(),
+            row.value.to_string(),
+            row.unit.to_string(),
+        ]
+    });
+    let head = ["", "value", "unit"].map(String::from);
+    print!("{}", table::plain(head.to_vec(), rows));
+    if args.links {
+        print!("{}", links(&outcome));
+    }
+    println!(
+        "{} events in {:.2} s",
+        outcome.events,
+        elapsed.as_secs_f64()
+    );
+    if let Some(path) = &args.json {
+        report.write(path).context("cannot write the report")?;
+    }
+    Ok(outcome.unfinished() == 0)
+}
+
+fn report(scenario: &Scenario, outcome: &Outcome) -> Report {
+    let command = "strack-sim run";
+    let mut report = Report::new(command, "none", Clock::Simulated, scenario.seed);
+    let times = outcome.times();
+    let lower = Better::Lower;
+    report.add("completion/mean", times.mean(), "us", lower);
+    report.add("completion/p50", times.quantile(0.5), "us", lower);
+    report.add("completion/p99", times.quantile(0.99), "us", lower);
+    report.add("completion/max", times.max(), "us", lower);
+    report.add("end/last", outcome.end as f64 / 1e6, "us", lower);
+    let mut count = |name: &str, value: u64, unit| report.add(name, value as f64, unit, lower);
+    count(
+        "messages/unfinished",
+        outcome.unfinished() as u64,
+        "messages",
+    );
+    count("connections/failed", outcome.failed, "connections");
+    let ends = &outcome.ends;
+    count("data/sent", ends.sent, "packets");
+    count("data/resent", ends.resent, "packets");
+    count("data/duplicate", ends.duplicates, "packets");
+    count("data/timeouts", ends.timeouts, "timeouts");
+    count("data/reordered-most", ends.reordered, "packets");
+    count(
+        "links/dropped",
+        outcome.total(|link| link.dropped),
+        "packets",
+    );
+    count(
+        "links/trimmed",
+        outcome.total(|link| link.trimmed),
+        "packets",
+    );
+    count("links/lost", outcome.total(|link| link.lost), "packets");
+    count("links/marked", outcome.total(|link| link.marked), "packets");
+    count("links/stopped", outcome.total(|link| link.pauses), "times");
+    let longest = outcome.links.iter().map(|link| link.longest).max();
+    count("queue/longest", longest.unwrap_or(0), "bytes");
+    count("rtt/base-largest", ends.base_rtt, "ns");
+    count("window/largest-at-end", ends.window, "bytes");
+    report
+}
+
+/// A table of the links.
+fn links(outcome: &Outcome) -> String {
+    let head = [
+        "link", "packets", "bytes", "dropped", "lost", "marked", "longest",
+    ];
+    let rows = outcome.names.iter().zip(&outcome.links);
+    let rows = rows
+        .filter(|(_, link)| link.packets > 0)
+        .map(|(name, link)| {
+            let mut row = vec![name.clone()];
+            let counts = [
+                link.packets,
+                link.bytes,
+                link.dropped,
+                link.lost,
+                link.marked,
+                link.longest,
+            ];
+            row.extend(counts.map(|count| count.to_string()));
+            row
+        });
+    table::plain(head.map(String::from).to_vec(), rows)
+}
