@@ -14,20 +14,27 @@
 //! * [`scenario`]: a TOML document with everything that can be chosen, and its checks;
 //! * [`topology`]: fat trees of two and three tiers, rails, planes;
 //! * [`net`]: links with queues that mark, drop, trim or stop the sender; switches;
-//! * [`host`]: the transports, driven without I/O: `strack` is the protocol itself;
+//! * [`schedule`]: links that are slowed down, damaged, cut and repaired meanwhile;
+//! * [`host`]: the transports, driven without I/O: `strack` is the protocol itself, the
+//!   others (`roce`, `tcp`) were written for comparison;
 //! * [`workload`]: messages and what they wait for; connection matrices;
 //! * [`event`], [`time`], [`random`]: the order of things, to the picosecond, the same
 //!   in every run with the same seed;
+//! * [`limits`]: the regression list, scenarios and what they may cost at worst;
+//! * [`model`]: balls in bins, loss dilution, closed formulas;
 //! * [`sim`]: the loop that ties all of it together, and [`outcome`], what came out.
 
 #![warn(missing_docs)]
 
 pub mod event;
 pub mod host;
+pub mod limits;
+pub mod model;
 pub mod net;
 pub mod outcome;
 pub mod random;
 pub mod scenario;
+pub mod schedule;
 pub mod sim;
 pub mod time;
 pub mod topology;

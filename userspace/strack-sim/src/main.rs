@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! `strack-sim`: simulate the protocol in a fabric that nobody has at hand.
 
+mod list;
 mod run;
+mod theory;
 
 use clap::Parser;
 use clap::Subcommand;
@@ -20,11 +22,17 @@ struct Cli {
 enum Command {
     /// Run one scenario
     Run(run::Args),
+    /// Run the regression list and compare with its limits: limits.json
+    Limits(list::Args),
+    /// Print what can be said without a network: model.json
+    Model(theory::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Limits(args) => list::run(&args),
+        Command::Model(args) => theory::run(&args),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -7,10 +7,13 @@ use crate::net::LinkCounts;
 use crate::net::Net;
 use crate::time::in_usec;
 use crate::time::Ps;
+use crate::workload::Plan;
 
 /// Results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
+    /// The class of each message; 0 is what is measured.
+    pub classes: Vec<u8>,
     /// How long each message took to be acknowledged; none for those that were not.
     pub completion: Vec<Option<Ps>>,
     /// How long each message took to arrive.
@@ -33,8 +36,10 @@ pub struct Outcome {
 
 impl Outcome {
     /// No results yet.
-    pub fn new(messages: usize) -> Self {
+    pub fn new(plan: &Plan) -> Self {
+        let messages = plan.messages.len();
         Self {
+            classes: plan.messages.iter().map(|message| message.class).collect(),
             completion: vec![None; messages],
             arrival: vec![None; messages],
             ..Self::default()
@@ -49,7 +54,9 @@ impl Outcome {
     /// All of a message is acknowledged.
     pub fn acked(&mut self, message: u32, took: Ps, now: Ps) {
         self.completion[message as usize] = Some(took);
-        self.end = self.end.max(now);
+        if self.classes[message as usize] == 0 {
+            self.end = self.end.max(now);
+        }
     }
 
     /// Collects what the others have counted.
@@ -63,15 +70,22 @@ impl Outcome {
         self.events = events.handled();
     }
 
-    /// How many messages were not acknowledged.
-    pub fn unfinished(&self) -> usize {
-        let missing = self.completion.iter().filter(|took| took.is_none());
-        missing.count()
+    /// How long each message of a class took.
+    fn class(&self, class: u8) -> impl Iterator<Item = Option<Ps>> + '_ {
+        let all = self.classes.iter().zip(&self.completion);
+        all.filter(move |(of, _)| **of == class)
+            .map(|(_, took)| *took)
     }
 
-    /// Completion times of the messages that were acknowledged, in order of size.
-    pub fn times(&self) -> Times {
-        let mut sorted: Vec<Ps> = self.completion.iter().flatten().copied().collect();
+    /// How many of the messages that are measured were not acknowledged.
+    pub fn unfinished(&self) -> usize {
+        self.class(0).filter(Option::is_none).count()
+    }
+
+    /// Completion times of the messages of a class that were acknowledged, in order of
+    /// size.
+    pub fn times(&self, class: u8) -> Times {
+        let mut sorted: Vec<Ps> = self.class(class).flatten().collect();
         sorted.sort_unstable();
         Times(sorted)
     }

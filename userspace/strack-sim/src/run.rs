@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
 fn report(scenario: &Scenario, outcome: &Outcome) -> Report {
     let command = "strack-sim run";
     let mut report = Report::new(command, "none", Clock::Simulated, scenario.seed);
-    let times = outcome.times();
+    let times = outcome.times(0);
     let lower = Better::Lower;
     report.add("completion/mean", times.mean(), "us", lower);
     report.add("completion/p50", times.quantile(0.5), "us", lower);

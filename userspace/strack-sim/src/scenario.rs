@@ -5,8 +5,11 @@
 //! changes single values of it, and the defaults follow: queue sizes and windows are
 //! derived from the fabric unless they are given.
 
+use crate::host;
+use crate::host::roce;
 use crate::host::strack;
 use crate::host::strack::Policy;
+use crate::host::tcp;
 use crate::host::UDP_OVERHEAD;
 use crate::net::Choice;
 use crate::net::Ecn;
@@ -14,6 +17,7 @@ use crate::net::Pfc;
 use crate::net::QueueRules;
 use crate::random::Random;
 use crate::random::Stream;
+use crate::schedule::Change;
 use crate::time::Ps;
 use crate::time::NSEC;
 use crate::topology::Topology;
@@ -21,6 +25,9 @@ use crate::unit::Size;
 use crate::unit::Time;
 use crate::workload::matrix;
 use crate::workload::pattern;
+use crate::workload::pattern::OnOff;
+use crate::workload::pattern::Poisson;
+use crate::workload::sizes::Sizes;
 use crate::workload::Plan;
 use serde::Deserialize;
 use std::fmt;
@@ -62,6 +69,22 @@ pub struct Scenario {
     pub transport: Transport,
     /// What they say.
     pub workload: Workload,
+    /// What else goes on in the network.
+    pub background: Vec<Background>,
+    /// What happens to links.
+    pub schedule: Vec<Change>,
+    /// Go on until the background is done, too.
+    pub wait_for_background: bool,
+}
+
+/// Traffic beside that which is measured.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Background {
+    /// How its hosts talk.
+    pub transport: Transport,
+    /// What they say.
+    pub workload: Workload,
 }
 
 impl Default for Scenario {
@@ -73,6 +96,9 @@ impl Default for Scenario {
             queue: Queue::default(),
             transport: Transport::default(),
             workload: Workload::default(),
+            background: Vec::new(),
+            schedule: Vec::new(),
+            wait_for_background: false,
         }
     }
 }
@@ -198,6 +224,12 @@ pub enum Kind {
     /// The protocol of this project.
     #[default]
     Strack,
+    /// RoCEv2 with DCQCN and go-back-N; usually with `queue.pfc`.
+    Roce,
+    /// DCTCP on one path.
+    Dctcp,
+    /// MPTCP with as many subflows as there are paths.
+    Mptcp,
 }
 
 /// The transport and its parameters.
@@ -220,8 +252,10 @@ pub struct Transport {
     pub initial_window: Option<Size>,
     /// Queueing delay aimed at; by default the idle round trip time.
     pub target: Option<Time>,
-    /// Shortest retransmission timeout.
-    pub rto_min: Time,
+    /// RoCEv2: whether marks change the rate.
+    pub dcqcn: bool,
+    /// Shortest retransmission timeout; by default 250 us, and 1 ms for the others.
+    pub rto_min: Option<Time>,
     /// Retransmission timeout until something is known; by default the shortest.
     pub rto_initial: Option<Time>,
     /// Bytes after which an acknowledgement is due.
@@ -246,7 +280,8 @@ impl Default for Transport {
             burst: 1,
             initial_window: None,
             target: None,
-            rto_min: Time(250 * crate::time::USEC),
+            dcqcn: true,
+            rto_min: None,
             rto_initial: None,
             ack_bytes: Size(16 * 1024),
             ack_delay: None,
@@ -258,7 +293,35 @@ impl Default for Transport {
 
 impl Transport {
     /// What connections are made with.
-    pub fn setup(&self, topology: &Topology) -> Result<strack::Setup, BadInput> {
+    pub fn setup(&self, topology: &Topology) -> Result<host::Transport, BadInput> {
+        self.check()?;
+        let rto_min = |default: Ps| self.rto_min.map_or(default, |time| time.0);
+        Ok(match self.kind {
+            Kind::Strack => {
+                let rto_min = rto_min(250 * crate::time::USEC);
+                host::Transport::Strack(self.strack(topology, rto_min))
+            }
+            Kind::Roce => host::Transport::Roce(roce::Setup {
+                mss: self.mtu - roce::OVERHEAD,
+                link: topology.rate.0,
+                dcqcn: self.dcqcn,
+                rto: rto_min(crate::time::MSEC),
+                priority: self.priority,
+            }),
+            Kind::Dctcp | Kind::Mptcp => host::Transport::Tcp(tcp::Setup {
+                mss: self.mtu - tcp::OVERHEAD,
+                subflows: if self.kind == Kind::Mptcp {
+                    self.paths
+                } else {
+                    1
+                },
+                rto_min: rto_min(crate::time::MSEC),
+                priority: self.priority,
+            }),
+        })
+    }
+
+    fn check(&self) -> Result<(), BadInput> {
         let headers = UDP_OVERHEAD + DATA_HEADER as u32;
         let mss = self.mtu.saturating_sub(headers);
         if !(256..=9000).contains(&mss) {
@@ -278,12 +341,11 @@ impl Transport {
                 self.paths
             ));
         }
-        if self.policy == Policy::Single && self.paths > 1 && self.paths != Self::default().paths {
-            return bad(format!(
-                "transport: policy single has no {} paths",
-                self.paths
-            ));
-        }
+        Ok(())
+    }
+
+    fn strack(&self, topology: &Topology, rto_min: Ps) -> strack::Setup {
+        let mss = self.mtu - UDP_OVERHEAD - DATA_HEADER as u32;
         let answer = ACK_HEADER as u32 + UDP_OVERHEAD;
         let idle_rtt = topology.idle_rtt(u64::from(self.mtu), u64::from(answer));
         let bytes_per_sec = topology.rate.0 / 8;
@@ -292,8 +354,8 @@ impl Transport {
         let initial = self.initial_window.map_or(pipe / 2 * 3, |size| size.0);
         let window = (6 * pipe).max(initial) / u64::from(mss);
         let ns = |time: Ps| time / NSEC;
-        let rto_min = ns(self.rto_min.0);
-        Ok(strack::Setup {
+        let rto_min = ns(rto_min);
+        strack::Setup {
             config: Config {
                 paths: if self.policy == Policy::Single {
                     1
@@ -316,7 +378,7 @@ impl Transport {
             policy: self.policy,
             priority: self.priority,
             idle_rtt,
-        })
+        }
     }
 }
 
@@ -327,6 +389,24 @@ pub enum Pattern {
     /// Each host sends to one other and receives from one other.
     #[default]
     Permutation,
+    /// The first host sends to the last.
+    Pair,
+    /// Many hosts send to one.
+    Incast,
+    /// An incast, and one message to a neighbour of its target, which is measured.
+    Victim,
+    /// Each host sends to all others.
+    AllToAll,
+    /// All-reduce over a ring.
+    Ring,
+    /// All-reduce over a ring whose hosts are in random order.
+    RandomRing,
+    /// All-reduce over a binary tree.
+    Tree,
+    /// Messages at random times.
+    Poisson,
+    /// A permutation that sends now and then.
+    OnOff,
     /// What a connection matrix says.
     Matrix,
 }
@@ -337,8 +417,24 @@ pub enum Pattern {
 pub struct Workload {
     /// The pattern.
     pub pattern: Pattern,
-    /// Bytes of each message.
+    /// Bytes of each message, or of each host's part in a collective operation.
     pub size: Size,
+    /// Poisson: sizes of messages.
+    pub sizes: Sizes,
+    /// Incast and victim: hosts that send. Pair: messages side by side.
+    pub senders: Option<u32>,
+    /// All-to-all: messages that each host sends at a time.
+    pub parallel: u32,
+    /// Tree: parts that follow each other.
+    pub parts: u32,
+    /// Poisson: part of the hosts' rate.
+    pub load: f64,
+    /// Poisson and on-off: how long messages keep coming.
+    pub duration: Time,
+    /// On-off: time from one message to the next.
+    pub period: Time,
+    /// Only the first so many hosts take part; by default all.
+    pub hosts: Option<u32>,
     /// File with the connection matrix.
     pub file: Option<PathBuf>,
 }
@@ -348,6 +444,14 @@ impl Default for Workload {
         Self {
             pattern: Pattern::default(),
             size: Size(2_000_000),
+            sizes: Sizes::default(),
+            senders: None,
+            parallel: 1,
+            parts: 16,
+            load: 0.5,
+            duration: Time(crate::time::MSEC),
+            period: Time(100 * crate::time::USEC),
+            hosts: None,
             file: None,
         }
     }
@@ -355,16 +459,53 @@ impl Default for Workload {
 
 impl Workload {
     /// All messages.
-    pub fn plan(&self, hosts: u32, seed: u64) -> Result<Plan, BadInput> {
-        let mut random = Random::new(seed, Stream::Workload);
-        if self.size.0 == 0 {
+    pub fn plan(&self, topology: &Topology, random: &mut Random) -> Result<Plan, BadInput> {
+        let hosts = self.hosts.unwrap_or(topology.hosts);
+        if hosts > topology.hosts {
+            return bad(format!(
+                "workload: {hosts} hosts, and the topology has {}",
+                topology.hosts
+            ));
+        }
+        let bytes = self.size.0;
+        if bytes == 0 {
             return bad("workload: messages of size zero".to_string());
         }
         if self.file.is_some() != (self.pattern == Pattern::Matrix) {
             return bad("workload: a file and the pattern 'matrix' belong together".to_string());
         }
+        let ring: Vec<u32> = (0..hosts).collect();
         match self.pattern {
-            Pattern::Permutation => pattern::permutation(hosts, self.size.0, &mut random),
+            Pattern::Permutation => pattern::permutation(hosts, bytes, random),
+            Pattern::Pair => pattern::pair(hosts, bytes, self.senders.unwrap_or(1)),
+            Pattern::Incast => pattern::incast(
+                hosts,
+                bytes,
+                self.senders.unwrap_or(hosts.saturating_sub(1)),
+            ),
+            Pattern::Victim => pattern::victim(hosts, bytes, self.senders.unwrap_or(7)),
+            Pattern::AllToAll => pattern::all_to_all(hosts, bytes, self.parallel),
+            Pattern::Ring => pattern::ring_all_reduce(&ring, bytes),
+            Pattern::RandomRing => {
+                let mut ring = ring;
+                random.shuffle(&mut ring);
+                pattern::ring_all_reduce(&ring, bytes)
+            }
+            Pattern::Tree => pattern::tree_all_reduce(hosts, bytes, self.parts),
+            Pattern::Poisson => Poisson {
+                sizes: self.sizes,
+                bytes,
+                load: self.load,
+                rate: topology.rate.0,
+                duration: self.duration.0,
+            }
+            .plan(hosts, random),
+            Pattern::OnOff => OnOff {
+                bytes,
+                period: self.period.0,
+                duration: self.duration.0,
+            }
+            .plan(hosts, random),
             Pattern::Matrix => {
                 let path = self.file.clone().unwrap_or_default();
                 let text = std::fs::read_to_string(&path)
@@ -380,6 +521,22 @@ impl Workload {
                 Ok(plan)
             }
         }
+    }
+}
+
+impl Scenario {
+    /// All messages, those of the background behind the others.
+    pub fn plan(&self) -> Result<Plan, BadInput> {
+        let mut random = Random::new(self.seed, Stream::Workload);
+        let mut plan = self.workload.plan(&self.topology, &mut random)?;
+        for (class, background) in (1..).zip(&self.background) {
+            let other = background.workload.plan(&self.topology, &mut random)?;
+            plan.append(other, class);
+        }
+        if plan.messages.iter().all(|message| message.class != 0) {
+            return bad("workload: no messages in the time there is".to_string());
+        }
+        Ok(plan)
     }
 }
 

@@ -4,10 +4,10 @@
 use crate::event::EndId;
 use crate::event::Event;
 use crate::event::Events;
-use crate::host::strack;
 use crate::host::End;
 use crate::host::Notice;
 use crate::host::Place;
+use crate::host::Transport;
 use crate::net::flow_hash;
 use crate::net::Net;
 use crate::net::Node;
@@ -17,6 +17,7 @@ use crate::random::Random;
 use crate::random::Stream;
 use crate::scenario::BadInput;
 use crate::scenario::Scenario;
+use crate::schedule::Schedule;
 use crate::time::Ps;
 use crate::topology;
 use crate::workload::Plan;
@@ -54,12 +55,16 @@ struct Progress {
 pub struct Sim {
     events: Events,
     net: Net,
-    setup: strack::Setup,
-    connections: u32,
+    schedule: Schedule,
+    /// Transport of each class of traffic, and connections per pair of hosts.
+    classes: Vec<(Transport, u32)>,
+    /// Bytes of the largest packet.
+    mtu: u64,
+    wait_for_background: bool,
     cards: Vec<Card>,
     slots: Vec<Slot>,
     /// Connections of each pair of hosts: number of the first sending end.
-    pairs: HashMap<(u32, u32), EndId>,
+    pairs: HashMap<(u8, u32, u32), EndId>,
     plan: Plan,
     progress: Vec<Progress>,
     /// Messages each trigger still waits for.
@@ -78,8 +83,25 @@ impl Sim {
     pub fn new(scenario: &Scenario) -> Result<Self, BadInput> {
         let net = topology::build(scenario)?;
         let hosts = scenario.topology.hosts;
-        let plan = scenario.workload.plan(hosts, scenario.seed)?;
+        let plan = scenario.plan()?;
+        let schedule = Schedule::new(&scenario.schedule, &net)?;
+        let background = scenario.background.iter().map(|other| &other.transport);
+        let transports: Vec<_> = [&scenario.transport]
+            .into_iter()
+            .chain(background)
+            .collect();
+        let classes = transports
+            .iter()
+            .map(|transport| {
+                let setup = transport.setup(&scenario.topology)?;
+                Ok((setup, transport.connections))
+            })
+            .collect::<Result<_, _>>()?;
+        let mtu = transports.iter().map(|transport| transport.mtu).max();
         let mut events = Events::default();
+        for (number, at) in (0..).zip(schedule.times()) {
+            events.at(at, Event::Change(number));
+        }
         for (number, message) in (0..).zip(&plan.messages) {
             if let Start::At(at) = message.start {
                 events.at(at, Event::Post(number));
@@ -88,15 +110,21 @@ impl Sim {
         Ok(Self {
             events,
             net,
-            setup: scenario.transport.setup(&scenario.topology)?,
-            connections: scenario.transport.connections,
+            schedule,
+            classes,
+            mtu: u64::from(mtu.unwrap_or(0)),
+            wait_for_background: scenario.wait_for_background,
             cards: (0..hosts).map(|_| Card::default()).collect(),
             slots: Vec::new(),
             pairs: HashMap::new(),
             progress: vec![Progress::default(); plan.messages.len()],
             needs: plan.triggers.iter().map(|trigger| trigger.needs).collect(),
-            open: plan.messages.len(),
-            outcome: Outcome::new(plan.messages.len()),
+            open: plan
+                .messages
+                .iter()
+                .filter(|message| message.class == 0 || scenario.wait_for_background)
+                .count(),
+            outcome: Outcome::new(&plan),
             plan,
             random: Random::new(scenario.seed, Stream::Connections),
             packets: Vec::new(),
@@ -133,7 +161,7 @@ impl Sim {
             Event::Pause(link, stop) => self.net.pause(&mut self.events, link, stop),
             Event::Wake(end) => self.wake(end),
             Event::Post(message) => self.post(message),
-            Event::Change(_) => {}
+            Event::Change(number) => self.schedule.apply(number, &mut self.net),
         }
     }
 
@@ -192,7 +220,12 @@ impl Sim {
         let Some(at) = slot.end.deadline() else {
             return;
         };
-        let at = at.max(self.events.now() + 1);
+        let now = self.events.now();
+        if slot.ready && at <= now {
+            // All it waits for is its turn, after which it is asked again.
+            return;
+        }
+        let at = at.max(now + 1);
         if slot.armed.is_none_or(|armed| at < armed) {
             slot.armed = Some(at);
             self.events.at(at, Event::Wake(end));
@@ -218,8 +251,7 @@ impl Sim {
         let ports = &self.net.uplinks[host as usize];
         let links = ports.iter().map(|&port| &self.net.links[port as usize]);
         let waiting: u64 = links.map(|link| link.data_bytes()).sum();
-        let packet = u64::from(self.setup.config.mss);
-        waiting < packet * ports.len() as u64
+        waiting < self.mtu * ports.len() as u64
     }
 
     /// Lets an end send what it has to send next, and says whether that was anything.
@@ -248,13 +280,13 @@ impl Sim {
         any
     }
 
-    /// The sending end of the first connection between two hosts.
-    fn connection(&mut self, src: u32, dst: u32) -> EndId {
-        if let Some(&end) = self.pairs.get(&(src, dst)) {
+    /// The sending end of the first connection of a class between two hosts.
+    fn connection(&mut self, class: u8, src: u32, dst: u32) -> EndId {
+        if let Some(&end) = self.pairs.get(&(class, src, dst)) {
             return end;
         }
         let first = self.slots.len() as EndId;
-        for _ in 0..self.connections {
+        for _ in 0..self.classes[usize::from(class)].1 {
             let sender = self.slots.len() as EndId;
             let place = |host, peer, peer_end| Place {
                 host,
@@ -264,19 +296,21 @@ impl Sim {
             let places = [place(src, dst, sender + 1), place(dst, src, sender)];
             let seeds = [self.random.bits(), self.random.bits()];
             let now = self.events.now();
-            for (end, host) in strack::connect(&self.setup, seeds, places, now)
+            let transport = &self.classes[usize::from(class)].0;
+            for (end, host) in transport
+                .connect(seeds, places, now)
                 .into_iter()
                 .zip([src, dst])
             {
                 self.slots.push(Slot {
-                    end: Box::new(end),
+                    end,
                     host,
                     armed: None,
                     ready: false,
                 });
             }
         }
-        self.pairs.insert((src, dst), first);
+        self.pairs.insert((class, src, dst), first);
         first
     }
 
@@ -284,8 +318,8 @@ impl Sim {
     fn post(&mut self, number: u32) {
         let now = self.events.now();
         let message = self.plan.messages[number as usize];
-        let first = self.connection(message.src, message.dst);
-        let parts = u64::from(self.connections);
+        let first = self.connection(message.class, message.src, message.dst);
+        let parts = u64::from(self.classes[usize::from(message.class)].1);
         let mut started = 0;
         for part in 0..parts {
             let upto = |part: u64| message.bytes * part / parts;
@@ -327,7 +361,9 @@ impl Sim {
                 if progress.unacked > 0 {
                     return;
                 }
-                self.open -= 1;
+                if self.plan.messages[number as usize].class == 0 || self.wait_for_background {
+                    self.open -= 1;
+                }
                 self.outcome.acked(number, now - progress.started, now);
                 self.plan.messages[number as usize].on_acked
             }

@@ -7,7 +7,11 @@
 //! nearly empty and serves the connections of its host in turn. A connection thus
 //! never queues in its own host, and its round trip times are those of the network.
 
+pub mod dcqcn;
+pub mod roce;
 pub mod strack;
+pub mod stream;
+pub mod tcp;
 
 use crate::net::Packet;
 use crate::time::Ps;
@@ -27,6 +31,41 @@ pub enum Body {
         /// Bytes of payload.
         payload: u16,
     },
+    /// A packet of RoCEv2.
+    Roce(roce::Header),
+    /// A packet of TCP.
+    Tcp(tcp::Header),
+}
+
+/// A transport with all its parameters, from which connections are made.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// The protocol of this project.
+    Strack(strack::Setup),
+    /// RoCEv2.
+    Roce(roce::Setup),
+    /// DCTCP or MPTCP.
+    Tcp(tcp::Setup),
+}
+
+impl Transport {
+    /// Makes a connection between two places.
+    pub fn connect(&self, seeds: [u64; 2], places: [Place; 2], now: Ps) -> [Box<dyn End>; 2] {
+        match self {
+            Self::Strack(setup) => {
+                let [sender, receiver] = strack::connect(setup, seeds, places, now);
+                [Box::new(sender), Box::new(receiver)]
+            }
+            Self::Roce(setup) => {
+                let (sender, receiver) = roce::connect(setup, seeds, places);
+                [Box::new(sender), Box::new(receiver)]
+            }
+            Self::Tcp(setup) => {
+                let (sender, receiver) = tcp::connect(setup, seeds, places);
+                [Box::new(sender), Box::new(receiver)]
+            }
+        }
+    }
 }
 
 /// Where an end of a connection is.

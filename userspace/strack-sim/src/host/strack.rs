@@ -285,7 +285,10 @@ impl End for Strack {
             header,
             len,
             payload,
-        } = &packet.body;
+        } = &packet.body
+        else {
+            unreachable!("not a packet of the protocol");
+        };
         if packet.trimmed {
             // UDP drops a datagram that is shorter than it says.
             self.trimmed += 1;

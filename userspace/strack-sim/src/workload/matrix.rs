@@ -118,6 +118,7 @@ impl Reader {
             start: Start::At(0),
             on_acked: None,
             on_received: None,
+            class: 0,
         };
         for pair in words.chunks(2) {
             let (key, value) = (pair[0], pair.get(1));

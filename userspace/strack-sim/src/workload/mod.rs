@@ -8,6 +8,7 @@
 
 pub mod matrix;
 pub mod pattern;
+pub mod sizes;
 
 use crate::time::Ps;
 
@@ -35,6 +36,9 @@ pub struct Message {
     pub on_acked: Option<u32>,
     /// Trigger that counts it when all of it has arrived.
     pub on_received: Option<u32>,
+    /// Which traffic of the scenario it belongs to: 0 is what is measured, others are
+    /// its background.
+    pub class: u8,
 }
 
 /// Starts messages when enough others are done.
@@ -65,8 +69,36 @@ impl Plan {
             start: Start::At(start),
             on_acked: None,
             on_received: None,
+            class: 0,
         });
         (self.messages.len() - 1) as u32
+    }
+
+    /// Adds all of another plan as traffic of a class.
+    pub fn append(&mut self, other: Self, class: u8) {
+        let (messages, triggers) = (self.messages.len() as u32, self.triggers.len() as u32);
+        self.messages
+            .extend(other.messages.into_iter().map(|message| Message {
+                start: match message.start {
+                    Start::At(at) => Start::At(at),
+                    Start::On(trigger) => Start::On(trigger + triggers),
+                },
+                on_acked: message.on_acked.map(|trigger| trigger + triggers),
+                on_received: message.on_received.map(|trigger| trigger + triggers),
+                class,
+                ..message
+            }));
+        self.triggers
+            .extend(other.triggers.into_iter().map(|trigger| {
+                Trigger {
+                    starts: trigger
+                        .starts
+                        .iter()
+                        .map(|start| start + messages)
+                        .collect(),
+                    ..trigger
+                }
+            }));
     }
 
     /// Adds a message that starts when all of `others`, which no trigger counts yet,
@@ -86,6 +118,7 @@ impl Plan {
             start: Start::On(trigger),
             on_acked: None,
             on_received: None,
+            class: 0,
         });
         self.triggers.push(Trigger {
             needs: others.len() as u32,

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+//! A regression list: scenarios and what they may cost at worst.
+//!
+//! ```toml
+//! [[case]]
+//! name = "e1/permutation-128"
+//! note = "why, and where the limit comes from"
+//! set = { transport.paths = 128 }        # what differs from the defaults
+//! limit = { max-us = 240, resent = 0 }   # what must hold
+//! small = { topology.hosts = 16 }        # changes for the quick run,
+//! small-limit = { max-us = 230 }         # and its own limits
+//! ```
+//!
+//! A case may be measured against another one of the list instead of a number:
+//! `ratio = { of = "e1/permutation-128", max = 1.3 }` bounds the quotient of the last
+//! completions.
+
+use crate::outcome::Outcome;
+use crate::scenario::bad;
+use crate::scenario::BadInput;
+use crate::scenario::Scenario;
+use crate::sim::Sim;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// The list that comes with the program.
+pub const LIST: &str = include_str!("../limits.toml");
+
+/// Bounds of one case.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Limit {
+    /// Completion of the last message, in microseconds.
+    pub max_us: Option<f64>,
+    /// Completion of the first message of the list, which is the victim in a victim
+    /// scenario.
+    pub first_us: Option<f64>,
+    /// The same, at least.
+    pub min_us: Option<f64>,
+    /// Time within which 99 of 100 messages complete.
+    pub p99_us: Option<f64>,
+    /// Packets sent again, as a part of all packets.
+    pub resent: Option<f64>,
+    /// Packets sent again that had arrived, as a part of all packets.
+    pub spurious: Option<f64>,
+    /// Most packets held out of order.
+    pub reordered: Option<f64>,
+}
+
+/// A bound relative to another case.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ratio {
+    /// Name of the other case, which stands before this one.
+    pub of: String,
+    /// Largest quotient of the last completions.
+    pub max: Option<f64>,
+    /// Smallest quotient.
+    pub min: Option<f64>,
+}
+
+/// One case of the list.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Case {
+    /// Name, stable.
+    pub name: String,
+    /// Why, and where the limits come from.
+    #[serde(default)]
+    pub note: String,
+    /// What differs from the default scenario.
+    #[serde(default)]
+    pub set: toml::Table,
+    /// What must hold.
+    #[serde(default)]
+    pub limit: Limit,
+    /// What must hold relative to another case.
+    pub ratio: Option<Ratio>,
+    /// What differs in the quick run; without, the case is not part of it.
+    pub small: Option<toml::Table>,
+    /// What must hold then.
+    #[serde(default)]
+    pub small_limit: Limit,
+    /// What must hold then relative to another case.
+    pub small_ratio: Option<Ratio>,
+    /// What it is known to miss, and why: reported, and not counted as a failure.
+    pub known: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    case: Vec<Case>,
+}
+
+/// One figure of a case beside its bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Case and figure, as `e1/permutation-128/max`.
+    pub name: String,
+    /// What came out.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The bound.
+    pub bound: f64,
+    /// The bound is a least and not a most.
+    pub at_least: bool,
+    /// Why it is known to be missed, if it is.
+    pub known: Option<String>,
+}
+
+impl Figure {
+    /// Whether the bound is kept.
+    pub fn pass(&self) -> bool {
+        if self.at_least {
+            self.value >= self.bound
+        } else {
+            self.value <= self.bound
+        }
+    }
+}
+
+/// Whether cases run in full or in their small size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// As written.
+    Full,
+    /// With the changes for the quick run, if there are any.
+    Small,
+}
+
+/// Reads a list.
+pub fn read(text: &str) -> Result<Vec<Case>, BadInput> {
+    let list: List = toml::from_str(text).map_err(|error| {
+        let message = error.message().split_whitespace();
+        BadInput(format!("limits: {}", message.collect::<Vec<_>>().join(" ")))
+    })?;
+    Ok(list.case)
+}
+
+/// Puts all of `changes` into `table`, part by part.
+fn merge(table: &mut toml::Table, changes: &toml::Table) {
+    for (key, value) in changes {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merge(old, new),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Runs cases one after the other and remembers what others are measured against.
+#[derive(Debug, Default)]
+pub struct Runner {
+    last: HashMap<String, f64>,
+}
+
+impl Runner {
+    /// Runs a case, if it is part of that extent.
+    pub fn run(&mut self, case: &Case, extent: Extent) -> Result<Vec<Figure>, BadInput> {
+        let mut table = case.set.clone();
+        let (limit, ratio) = match (extent, &case.small) {
+            (Extent::Full, _) => (&case.limit, &case.ratio),
+            (Extent::Small, Some(changes)) => {
+                merge(&mut table, changes);
+                (&case.small_limit, &case.small_ratio)
+            }
+            (Extent::Small, None) => return Ok(Vec::new()),
+        };
+        let named = |error: BadInput| BadInput(format!("{}: {error}", case.name));
+        let scenario = Scenario::from_table(table).map_err(named)?;
+        let outcome = Sim::new(&scenario).map_err(named)?.run(scenario.limit.0);
+        let max = last(&outcome);
+        self.last.insert(case.name.clone(), max);
+        let mut figures = figures(case, limit, &outcome);
+        if let Some(ratio) = ratio {
+            let Some(other) = self.last.get(&ratio.of) else {
+                return bad(format!("{}: no case '{}' before it", case.name, ratio.of));
+            };
+            let name = format!("{}/of-{}", case.name, ratio.of);
+            for (bound, at_least) in [(ratio.max, false), (ratio.min, true)] {
+                if let Some(bound) = bound {
+                    figures.push(figure(case, &name, max / other, "x", bound, at_least));
+                }
+            }
+        }
+        Ok(figures)
+    }
+}
+
+/// When the last message was done; infinite if one was not.
+fn last(outcome: &Outcome) -> f64 {
+    if outcome.unfinished() > 0 {
+        f64::INFINITY
+    } else {
+        outcome.end as f64 / 1e6
+    }
+}
+
+fn figure(
+    case: &Case,
+    name: &str,
+    value: f64,
+    unit: &'static str,
+    bound: f64,
+    at_least: bool,
+) -> Figure {
+    Figure {
+        name: name.to_string(),
+        value,
+        unit,
+        bound,
+        at_least,
+        known: case.known.clone(),
+    }
+}
+
+fn figures(case: &Case, limit: &Limit, outcome: &Outcome) -> Vec<Figure> {
+    let ends = &outcome.ends;
+    let of_sent = |count: u64| count as f64 / ends.sent.max(1) as f64;
+    let first = outcome.completion.first().copied().flatten();
+    let first = first.map_or(f64::INFINITY, |time| time as f64 / 1e6);
+    let max = last(outcome);
+    let rows = [
+        ("max", limit.max_us, max, "us", false),
+        ("min", limit.min_us, max, "us", true),
+        ("first", limit.first_us, first, "us", false),
+        (
+            "p99",
+            limit.p99_us,
+            outcome.times(0).quantile(0.99),
+            "us",
+            false,
+        ),
+        (
+            "resent",
+            limit.resent,
+            of_sent(ends.resent),
+            "of packets",
+            false,
+        ),
+        (
+            "spurious",
+            limit.spurious,
+            of_sent(ends.duplicates),
+            "of packets",
+            false,
+        ),
+        (
+            "reordered",
+            limit.reordered,
+            ends.reordered as f64,
+            "packets",
+            false,
+        ),
+    ];
+    rows.into_iter()
+        .filter_map(|(what, bound, value, unit, at_least)| {
+            let name = format!("{}/{what}", case.name);
+            Some(figure(case, &name, value, unit, bound?, at_least))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_go_into_the_parts() {
+        let mut table: toml::Table = "a.b = 1\na.c = 2".parse().unwrap();
+        merge(&mut table, &"a.c = 3\nd = 4".parse().unwrap());
+        assert_eq!(table, "a.b = 1\na.c = 3\nd = 4".parse().unwrap());
+    }
+
+    #[test]
+    fn a_message_that_never_ends_breaks_every_limit() {
+        let case = &read("[[case]]\nname = 'x'\nlimit.max-us = 1e9\n[case.set]\nlimit = '1us'")
+            .unwrap()[0];
+        let figures = Runner::default().run(case, Extent::Full).unwrap();
+        assert!(!figures[0].pass(), "{figures:?}");
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let error = read("[[case]]\nname = 'x'\nlimit.speed = 1").unwrap_err();
+        assert!(error.to_string().contains("speed"), "{error}");
+    }
+}
