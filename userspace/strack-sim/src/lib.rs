@@ -21,6 +21,7 @@
 //! * [`event`], [`time`], [`random`]: the order of things, to the picosecond, the same
 //!   in every run with the same seed;
 //! * [`limits`]: the regression list, scenarios and what they may cost at worst;
+//! * [`paper`]: what papers report, simulated;
 //! * [`model`]: balls in bins, loss dilution, closed formulas;
 //! * [`sim`]: the loop that ties all of it together, and [`outcome`], what came out.
 
@@ -32,6 +33,7 @@ pub mod limits;
 pub mod model;
 pub mod net;
 pub mod outcome;
+pub mod paper;
 pub mod random;
 pub mod scenario;
 pub mod schedule;

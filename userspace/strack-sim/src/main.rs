@@ -2,6 +2,7 @@
 //! `strack-sim`: simulate the protocol in a fabric that nobody has at hand.
 
 mod list;
+mod papers;
 mod run;
 mod theory;
 
@@ -24,6 +25,8 @@ enum Command {
     Run(run::Args),
     /// Run the regression list and compare with its limits: limits.json
     Limits(list::Args),
+    /// Simulate what papers report: report.html, report.json
+    Paper(papers::Args),
     /// Print what can be said without a network: model.json
     Model(theory::Args),
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Limits(args) => list::run(&args),
+        Command::Paper(args) => papers::run(&args),
         Command::Model(args) => theory::run(&args),
     };
     match result {

@@ -204,6 +204,7 @@ impl Sim {
         if end % 2 == 1 {
             // Nothing but acknowledgements, for which there is always room.
             while self.poll(end) {}
+            self.arm(end);
             return;
         }
         if !slot.ready {
@@ -242,6 +243,7 @@ impl Sim {
                 self.cards[host as usize].ready.push_back(end);
             } else {
                 self.slots[end as usize].ready = false;
+                self.arm(end);
             }
         }
     }
@@ -274,9 +276,6 @@ impl Sim {
             self.net.put(&mut self.events, port, id);
         }
         self.packets = packets;
-        if !any {
-            self.arm(end);
-        }
         any
     }
 

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+//! `strack-sim paper`: what papers report, simulated.
+
+use anyhow::Context;
+use anyhow::Result;
+use indicatif::ProgressBar;
+use indicatif::ProgressStyle;
+use std::fs;
+use std::path::PathBuf;
+use strack_report::report::Clock;
+use strack_report::report::Report;
+use strack_report::table;
+use strack_sim::paper::html;
+use strack_sim::paper::Extent;
+use strack_sim::paper::Paper;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Smaller fabrics and messages: a minute instead of many
+    #[arg(short, long)]
+    quick: bool,
+    /// Seed of everything random
+    #[arg(short, long, default_value_t = 1)]
+    seed: u64,
+    /// Directory for report.html and report.json
+    #[arg(long, default_value = "out/paper", value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool> {
+    let bar = ProgressBar::new_spinner().with_style(
+        ProgressStyle::with_template("{spinner} run {pos}: {msg} {elapsed}")
+            .expect("a template that is always the same"),
+    );
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    let mut report = Report::new("strack-sim paper", "none", Clock::Simulated, args.seed);
+    let mut paper = Paper {
+        extent: if args.quick {
+            Extent::Quick
+        } else {
+            Extent::Full
+        },
+        seed: args.seed,
+        report: &mut report,
+        progress: &mut |name| {
+            bar.inc(1);
+            bar.set_message(name.to_string());
+        },
+    };
+    let sections = paper.sections()?;
+    bar.finish_and_clear();
+    for section in &sections {
+        println!("{}", section.title);
+        let rows = section.rows.iter().cloned();
+        print!("{}", table::plain(section.head.clone(), rows));
+    }
+    let targets = table::targets(&report);
+    print!("{targets}");
+    fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
+    let page = args.out.join("report.html");
+    fs::write(&page, html::page(&sections, &targets))
+        .with_context(|| page.display().to_string())?;
+    let json = args.out.join("report.json");
+    report.write(&json)?;
+    println!("Written: {} {}", page.display(), json.display());
+    Ok(report.missed().is_empty())
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Transports in small networks, against what is known of them.
+
+use strack_sim::model;
+use strack_sim::outcome::Outcome;
+use strack_sim::scenario::Scenario;
+use strack_sim::sim::Sim;
+
+fn run(text: &str, changes: &[&str]) -> Outcome {
+    let changes: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
+    let scenario = Scenario::read(text, &changes).unwrap();
+    let outcome = Sim::new(&scenario).unwrap().run(scenario.limit.0);
+    assert_eq!((outcome.unfinished(), outcome.failed), (0, 0), "{text}");
+    outcome
+}
+
+/// Goodput of the first message as a part of the links' rate of 100 Gb/s.
+fn goodput(outcome: &Outcome, bytes: f64) -> f64 {
+    bytes * 8.0 / (outcome.end as f64 * 1e-12) / 100e9
+}
+
+/// Two hosts on two switches: one way, nothing in it.
+const LINE: &str = "
+topology = { tiers = 2, hosts = 2, hosts-per-tor = 1, uplinks = 1 }
+workload = { pattern = 'pair', size = '20MB' }
+";
+
+#[test]
+fn every_transport_fills_an_empty_link() {
+    for change in ["kind=strack", "kind=roce", "kind=dctcp", "kind=mptcp"] {
+        let outcome = run(LINE, &[&format!("transport.{change}")]);
+        let goodput = goodput(&outcome, 20e6);
+        assert!(goodput > 0.95, "{change}: {goodput}");
+        assert_eq!(outcome.ends.resent, 0, "{change}");
+    }
+}
+
+#[test]
+fn a_run_is_the_same_every_time() {
+    let text = "topology.hosts = 16\nworkload.size = '200KB'";
+    let (a, b) = (run(text, &[]), run(text, &[]));
+    assert_eq!(a.completion, b.completion);
+    assert_eq!(a.events, b.events);
+    let other = run(text, &["seed=2"]);
+    assert_ne!(a.completion, other.completion);
+}
+
+/// Go-back-N sends everything on its way again for each loss.
+#[test]
+fn go_back_n_has_the_goodput_of_its_formula() {
+    for loss in [0.001, 0.01] {
+        let damage =
+            format!("{LINE}schedule = [{{ link = 'tor0:spine0', both = false, loss = {loss} }}]");
+        let outcome = run(&damage, &["transport.kind=roce", "transport.dcqcn=false"]);
+        // On their way between a loss and its NAK: a round trip at the full rate, less
+        // the part of it that belongs to other links' queues, of which there are none.
+        let topology = Scenario::read(&damage, &[]).unwrap().topology;
+        let window = topology.idle_rtt(4150, 66) as f64 / (4150.0 * 80.0);
+        let expected = model::go_back_n(loss, window);
+        let got = goodput(&outcome, 20e6) * 4150.0 / 4088.0;
+        assert!(
+            (got / expected - 1.0).abs() < 0.05,
+            "{loss}: {got} {expected}"
+        );
+    }
+}
+
+/// Marks keep the queue of DCTCP at about the threshold, and the link full.
+#[test]
+fn dctcp_holds_the_queue_at_the_threshold() {
+    let text = "
+topology = { tiers = 2, hosts = 4, hosts-per-tor = 2, uplinks = 1 }
+queue = { ecn = 'step', ecn-min = '100KB' }
+workload = { pattern = 'incast', senders = 2, size = '20MB' }
+transport.kind = 'dctcp'
+";
+    let outcome = run(text, &[]);
+    assert!(goodput(&outcome, 40e6) > 0.95);
+    // Host 0 is behind the link 'tor0:host0'.
+    let at = outcome
+        .names
+        .iter()
+        .position(|name| name == "tor0:host0")
+        .unwrap();
+    let link = outcome.links[at];
+    let mean = link.area as f64 / outcome.end as f64;
+    assert!((50e3..130e3).contains(&mean), "{mean}");
+    assert_eq!(link.dropped, 0);
+}
+
+/// DCQCN with priority flow control loses nothing, whatever arrives at one host.
+#[test]
+fn roce_with_flow_control_loses_nothing() {
+    let text = "
+topology.hosts = 16
+queue.pfc = true
+workload = { pattern = 'incast', size = '1MB' }
+transport.kind = 'roce'
+";
+    let outcome = run(text, &[]);
+    assert_eq!(outcome.total(|link| link.dropped), 0);
+    assert_eq!(outcome.ends.resent, 0);
+    assert!(outcome.total(|link| link.pauses) > 0);
+    assert!(outcome.ends.marks > 0);
+}
+
+/// Without it, the same incast overflows the queue.
+#[test]
+fn roce_without_flow_control_goes_back() {
+    let text = "
+topology.hosts = 16
+queue.capacity = '150KB'
+workload = { pattern = 'incast', size = '1MB' }
+transport.kind = 'roce'
+";
+    let outcome = run(text, &[]);
+    assert!(outcome.total(|link| link.dropped) > 0);
+    assert!(outcome.ends.resent > outcome.total(|link| link.dropped));
+}
+
+/// Eight subflows find more of the fabric than one.
+#[test]
+fn mptcp_spreads_over_paths() {
+    let text = "topology.hosts = 16\nworkload.size = '2MB'\n";
+    let single = run(text, &["transport.kind=dctcp"]).times(0).mean();
+    let eight = run(text, &["transport.kind=mptcp", "transport.paths=8"]);
+    assert!(eight.times(0).mean() < single, "{single}");
+}
+
+/// A flow that is not in the incast is stopped with it by flow control, and not by
+/// drops: head-of-line blocking.
+#[test]
+fn flow_control_stops_bystanders() {
+    let text = "
+topology = { tiers = 2, hosts = 16, hosts-per-tor = 8, uplinks = 1 }
+workload = { pattern = 'victim', senders = 12, size = '1MB' }
+";
+    let first = |changes: &[&str]| run(text, changes).completion[0].unwrap();
+    let pfc = first(&[
+        "transport.kind=roce",
+        "transport.dcqcn=false",
+        "queue.pfc=true",
+    ]);
+    let drops = first(&["transport.kind=strack"]);
+    assert!(pfc > drops, "{pfc} {drops}");
+}
+
+/// Oblivious spraying over hashed paths loads uplinks like balls in bins.
+#[test]
+fn imbalance_is_that_of_balls_in_bins() {
+    let text = "
+topology = { tiers = 2, hosts = 2, hosts-per-tor = 1, uplinks = 60, rate = '400G' }
+workload = { pattern = 'pair', size = '64MB' }
+transport.connections = 16
+";
+    for paths in [4, 16, 64] {
+        let mut sum = 0.0;
+        let seeds = 4;
+        for seed in 1..=seeds {
+            let outcome = run(
+                text,
+                &[&format!("transport.paths={paths}"), &format!("seed={seed}")],
+            );
+            let loads: Vec<f64> = outcome
+                .names
+                .iter()
+                .zip(&outcome.links)
+                .filter(|(name, _)| name.starts_with("tor0:spine"))
+                .map(|(_, link)| link.bytes as f64)
+                .collect();
+            assert_eq!(loads.len(), 60);
+            sum += model::Imbalance::of(&loads).deviation;
+        }
+        let expected = model::expected_deviation(16, paths, 60);
+        let ratio = sum / f64::from(seeds) / expected;
+        assert!((0.85..1.15).contains(&ratio), "{paths} paths: {ratio}");
+    }
+}
+
+/// A dead uplink is hit by its share of the first transmissions.
+#[test]
+fn a_black_hole_takes_its_share() {
+    let text = "
+topology = { tiers = 2, hosts = 16, hosts-per-tor = 8, uplinks = 8 }
+workload.size = '2MB'
+schedule = [{ link = 'tor*:spine0', both = true, up = false }]
+";
+    let outcome = run(text, &[]);
+    let rate = outcome.ends.resent as f64 / (outcome.ends.sent - outcome.ends.resent) as f64;
+    // Never more than if nothing were learned; half of the hosts cross no spine.
+    assert!(
+        rate > 0.0 && rate < model::black_hole_resends(0.125),
+        "{rate}"
+    );
+}
