@@ -8,6 +8,7 @@ use crate::net::Net;
 use crate::time::in_usec;
 use crate::time::Ps;
 use crate::workload::Plan;
+use std::collections::BTreeMap;
 
 /// Results of a run.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub failed: u64,
     /// Counts of all connections together.
     pub ends: EndCounts,
+    /// Counters of the protocol, of all connections together.
+    pub counters: BTreeMap<&'static str, u64>,
     /// Counts of each link.
     pub links: Vec<LinkCounts>,
     /// Names of the links.

@@ -15,6 +15,9 @@ use strack_sim::scenario::BadInput;
 use strack_sim::scenario::Scenario;
 use strack_sim::sim::Sim;
 
+/// What names of rows begin with that are counters of the protocol.
+const COUNTER: &str = "counter/";
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The scenario, a TOML file; without one, everything has its default
@@ -25,6 +28,9 @@ pub(crate) struct Args {
     /// Write the figures as JSON
     #[arg(short, long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Print the protocol's counters, which are in the JSON anyway
+    #[arg(short, long)]
+    counters: bool,
     /// Print one row for each link that carried anything
     #[arg(short, long)]
     links: bool,
@@ -42,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let elapsed = start.elapsed();
     let report = report(&scenario, &outcome);
     let rows = report.rows().iter();
+    let rows = rows.filter(|row| args.counters || !row.name.starts_with(COUNTER));
     let rows = rows.map(|row| {
         vec![
             row.name.clone(),
@@ -105,6 +112,9 @@ fn report(scenario: &Scenario, outcome: &Outcome) -> Report {
     count("queue/longest", longest.unwrap_or(0), "bytes");
     count("rtt/base-largest", ends.base_rtt, "ns");
     count("window/largest-at-end", ends.window, "bytes");
+    for (name, &value) in &outcome.counters {
+        count(&format!("{COUNTER}{name}"), value, "");
+    }
     report
 }
 

@@ -140,6 +140,9 @@ impl Sim {
             };
             self.handle(event);
         }
+        for slot in &mut self.slots {
+            slot.end.counters(&mut self.outcome.counters);
+        }
         let ends = self.slots.iter().map(|slot| slot.end.counts());
         self.outcome.finish(&self.events, &self.net, ends);
         self.outcome

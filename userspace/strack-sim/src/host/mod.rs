@@ -15,6 +15,7 @@ pub mod tcp;
 
 use crate::net::Packet;
 use crate::time::Ps;
+use std::collections::BTreeMap;
 
 /// Bytes of UDP, IPv4 and Ethernet headers with checksum around each packet.
 pub const UDP_OVERHEAD: u32 = 8 + 20 + 18;
@@ -151,4 +152,7 @@ pub trait End {
 
     /// What was counted.
     fn counts(&self) -> EndCounts;
+
+    /// Adds the transport's own counters to those of other ends, by name. Called once.
+    fn counters(&mut self, _all: &mut BTreeMap<&'static str, u64>) {}
 }

@@ -16,6 +16,7 @@ use crate::net::Packet;
 use crate::time::Ps;
 use crate::time::NSEC;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use strack_proto::config::Config;
 use strack_proto::config::PathPolicy;
@@ -339,6 +340,12 @@ impl End for Strack {
 
     fn notices(&mut self, out: &mut Vec<Notice>) {
         out.append(&mut self.notices);
+    }
+
+    fn counters(&mut self, all: &mut BTreeMap<&'static str, u64>) {
+        self.conn.counts().drain(|counter, n| {
+            *all.entry(counter.name()).or_default() += u64::from(n);
+        });
     }
 
     fn counts(&self) -> EndCounts {

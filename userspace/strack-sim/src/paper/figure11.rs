@@ -21,7 +21,7 @@ const LOSSES: [f64; 3] = [0.0, 1.0, 3.0];
 const TARGET: f64 = 0.95;
 
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
-    let megabytes = if paper.quick() { 4 } else { 64 };
+    let megabytes = if paper.quick() { 4 } else { 16 };
     let mut rows = Vec::new();
     for (name, _) in Policy::ALL {
         let mut speeds = Vec::new();

@@ -46,7 +46,7 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
     let (seeds, size) = if paper.quick() {
         (1, "8MB")
     } else {
-        (4, "256MB")
+        (4, "64MB")
     };
     let mut measured = Vec::new();
     for (paths, _) in PUBLISHED {

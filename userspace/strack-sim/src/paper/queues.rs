@@ -22,7 +22,7 @@ const CASES: [(&str, u16); 5] = [
 ];
 
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
-    let size = if paper.quick() { "1MB" } else { "16MB" };
+    let size = if paper.quick() { "1MB" } else { "4MB" };
     let mut rows = Vec::new();
     let mut single = 0.0;
     for (policy, paths) in CASES {
