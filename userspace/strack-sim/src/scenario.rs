@@ -9,6 +9,7 @@ use crate::host;
 use crate::host::roce;
 use crate::host::strack;
 use crate::host::strack::Policy;
+use crate::host::strack::Profile;
 use crate::host::tcp;
 use crate::host::UDP_OVERHEAD;
 use crate::net::Choice;
@@ -32,7 +33,9 @@ use crate::workload::Plan;
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
+use strack_proto::config;
 use strack_proto::config::Config;
+use strack_proto::config::PathPolicy;
 use strack_proto::wire::ACK_HEADER;
 use strack_proto::wire::DATA_HEADER;
 
@@ -244,8 +247,10 @@ pub struct Transport {
     pub mtu: u32,
     /// Paths of each connection.
     pub paths: u16,
-    /// How they are chosen.
-    pub policy: Policy,
+    /// The protocol's set of algorithms; it stands for a policy and for spare paths.
+    pub profile: Profile,
+    /// How paths are chosen, if not as the profile says.
+    pub policy: Option<Policy>,
     /// Most packets in a row on one path.
     pub burst: u16,
     /// Window at the start; by default one and a half bandwidth-delay products.
@@ -276,7 +281,8 @@ impl Default for Transport {
             connections: 1,
             mtu: 4150,
             paths: 128,
-            policy: Policy::Oblivious,
+            profile: Profile(config::Profile::Stellar),
+            policy: None,
             burst: 1,
             initial_window: None,
             target: None,
@@ -355,27 +361,32 @@ impl Transport {
         let window = (6 * pipe).max(initial) / u64::from(mss);
         let ns = |time: Ps| time / NSEC;
         let rto_min = ns(rto_min);
+        let mut config = Config {
+            paths: self.paths,
+            mss: mss as u16,
+            rto_min,
+            rto_initial: self.rto_initial.map_or(rto_min, |time| ns(time.0)),
+            window_packets: self.window_packets.unwrap_or(window as u32),
+            link_bytes_per_sec: bytes_per_sec,
+            base_rtt: ns(idle_rtt),
+            min_target: ns(self.target.map_or(idle_rtt, |time| time.0)),
+            initial_window: initial,
+            ack_every_bytes: self.ack_bytes.0 as u32,
+            max_ack_delay: ns(self.ack_delay.map_or(idle_rtt, |time| time.0)),
+            burst_max: self.burst.max(1),
+            ..Config::default()
+        };
+        config.set_profile(self.profile.0);
+        if let Some(policy) = self.policy {
+            config.policy = policy.0;
+        }
+        if config.policy == PathPolicy::Single {
+            config.paths = 1;
+            config.spares = 0;
+        }
+        config.spares = config.spares.min(256 - config.paths);
         strack::Setup {
-            config: Config {
-                paths: if self.policy == Policy::Single {
-                    1
-                } else {
-                    self.paths
-                },
-                mss: mss as u16,
-                rto_min,
-                rto_initial: self.rto_initial.map_or(rto_min, |time| ns(time.0)),
-                window_packets: self.window_packets.unwrap_or(window as u32),
-                link_bytes_per_sec: bytes_per_sec,
-                base_rtt: ns(idle_rtt),
-                min_target: ns(self.target.map_or(idle_rtt, |time| time.0)),
-                initial_window: initial,
-                ack_every_bytes: self.ack_bytes.0 as u32,
-                max_ack_delay: ns(self.ack_delay.map_or(idle_rtt, |time| time.0)),
-                burst_max: self.burst.max(1),
-                ..Config::default()
-            },
-            policy: self.policy,
+            config,
             priority: self.priority,
             idle_rtt,
         }

@@ -18,6 +18,7 @@ use crate::time::NSEC;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use strack_proto::config;
 use strack_proto::config::Config;
 use strack_proto::config::PathPolicy;
 use strack_proto::connection::Connection;
@@ -38,32 +39,36 @@ use strack_proto::Ns;
 /// it, in which connections were made.
 const EPOCH: Ns = 1_000_000_000;
 
-/// How the path of the next packet is chosen: the protocol's policies by name.
+/// How the path of the next packet is chosen: the protocol's policies by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// All packets on one path.
-    Single,
-    /// One path after the other in a fixed order.
-    RoundRobin,
-    /// Each path once per round in random order.
-    Oblivious,
+#[serde(try_from = "String")]
+pub struct Policy(pub PathPolicy);
+
+impl TryFrom<String> for Policy {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        PathPolicy::by_name(name.as_bytes())
+            .map(Self)
+            .ok_or_else(|| {
+                let names = PathPolicy::ALL.map(|(name, _)| name);
+                format!("no policy '{name}': {}", names.join(", "))
+            })
+    }
 }
 
-impl Policy {
-    /// All of them, with their names.
-    pub const ALL: [(&'static str, Self); 3] = [
-        ("single", Self::Single),
-        ("round-robin", Self::RoundRobin),
-        ("oblivious", Self::Oblivious),
-    ];
+/// A set of the protocol's algorithms by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Profile(pub config::Profile);
 
-    fn proto(self) -> PathPolicy {
-        match self {
-            Self::Single => PathPolicy::Single,
-            Self::RoundRobin => PathPolicy::RoundRobin,
-            Self::Oblivious => PathPolicy::Oblivious,
-        }
+impl TryFrom<String> for Profile {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        config::Profile::by_name(name.as_bytes())
+            .map(Self)
+            .ok_or_else(|| format!("no profile '{name}': stellar, strack"))
     }
 }
 
@@ -72,8 +77,6 @@ impl Policy {
 pub struct Setup {
     /// The protocol's own parameters, without seed and ports.
     pub config: Config,
-    /// How paths are chosen.
-    pub policy: Policy,
     /// Header-only packets go ahead of data in the network.
     pub priority: bool,
     /// Round trip time of the idle network, for the handshake.
@@ -113,9 +116,8 @@ pub fn connect(setup: &Setup, seeds: [u64; 2], places: [Place; 2], now: Ps) -> [
     // A handshake takes two and a half round trips.
     let start = ns(now) - 5 * half;
     let config = |seed: u64| {
-        let spread = u64::from(u16::MAX - wire_base() - setup.config.paths);
+        let spread = u64::from(u16::MAX - wire_base() - setup.config.paths - setup.config.spares);
         Config {
-            policy: setup.policy.proto(),
             seed,
             entropy_base: wire_base() + (seed % spread) as u16,
             ..setup.config.clone()

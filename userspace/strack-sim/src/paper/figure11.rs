@@ -5,8 +5,8 @@ use super::set;
 use super::words;
 use super::Paper;
 use super::Section;
-use crate::host::strack::Policy;
 use crate::scenario::BadInput;
+use strack_proto::config::PathPolicy;
 use strack_report::report::Better;
 
 const FABRIC: &str = "
@@ -23,7 +23,7 @@ const TARGET: f64 = 0.95;
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
     let megabytes = if paper.quick() { 4 } else { 16 };
     let mut rows = Vec::new();
-    for (name, _) in Policy::ALL {
+    for (name, _) in PathPolicy::ALL {
         let mut speeds = Vec::new();
         for loss in LOSSES {
             let mut changes = vec![

@@ -13,12 +13,15 @@ topology = { tiers = 2, hosts = 120, hosts-per-tor = 15, uplinks = 15, rate = '2
 ";
 
 /// Policies and numbers of paths.
-const CASES: [(&str, u16); 5] = [
+const CASES: [(&str, u16); 8] = [
     ("single", 1),
     ("oblivious", 4),
     ("oblivious", 16),
-    ("round-robin", 128),
+    ("round_robin", 128),
     ("oblivious", 128),
+    ("bitmap", 128),
+    ("reps", 128),
+    ("mixed", 128),
 ];
 
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
