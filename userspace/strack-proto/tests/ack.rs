@@ -199,7 +199,7 @@ fn a_sender_in_trouble_is_answered_twice() {
     let config = Config::default();
     let mut acks = Schedule::new(&config).expect("memory");
     acks.on_data(echo(1, flags::ACK_RETX), 100, true);
-    acks.on_probe(echo(2, flags::ACK_PROBE));
+    acks.on_alone(echo(2, flags::ACK_PROBE));
     let mut answers = Vec::new();
     while acks.is_due() {
         answers.extend(acks.take().map(|echo| echo.psn.raw()));
@@ -219,7 +219,7 @@ fn every_probe_is_answered() {
     let mut acks = Schedule::new(&config).expect("memory");
     for probes in [3, 32, 40] {
         for psn in 0..probes {
-            acks.on_probe(echo(psn, flags::ACK_PROBE));
+            acks.on_alone(echo(psn, flags::ACK_PROBE));
         }
         let mut answers = Vec::new();
         while acks.is_due() {

@@ -7,6 +7,7 @@ use strack_proto::{
     loss::{
         Cause,
         Outstanding,
+        Params,
         Patience,
         Resent,
         TxState, //
@@ -136,7 +137,7 @@ fn rtt(samples: &[u64]) -> Rtt {
 
 #[test]
 fn another_rtt_is_granted() {
-    let patience = Patience::new(0);
+    let patience = Patience::new(Params::default(), 0);
     let rtt = rtt(&[200; 50]);
     let target = 100 * USEC;
     assert_eq!(patience.overtaken(&rtt, target), 500 * USEC);
@@ -153,7 +154,7 @@ fn another_rtt_is_granted() {
 
 #[test]
 fn slow_paths_are_remembered_for_a_while() {
-    let mut patience = Patience::new(0);
+    let mut patience = Patience::new(Params::default(), 0);
     let rtt = rtt(&[200; 50]);
     let target = 100 * USEC;
     patience.on_arrival(2 * MSEC);
@@ -168,7 +169,7 @@ fn slow_paths_are_remembered_for_a_while() {
 
 #[test]
 fn late_packets_stretch_the_limits() {
-    let mut patience = Patience::new(0);
+    let mut patience = Patience::new(Params::default(), 0);
     let rtt = rtt(&[200; 50]);
     let target = 100 * USEC;
     assert!(patience.on_late(MSEC, rtt.srtt()));
@@ -187,7 +188,7 @@ fn late_packets_stretch_the_limits() {
 
 #[test]
 fn overtakers_are_those_of_the_widest_window() {
-    let mut patience = Patience::new(0);
+    let mut patience = Patience::new(Params::default(), 0);
     assert_eq!(patience.overtakers(), 5);
     patience.on_ack(1, MSEC, 100);
     patience.on_ack(2, MSEC, 4);
@@ -202,15 +203,42 @@ fn overtakers_are_those_of_the_widest_window() {
 fn needless_once() {
     let mut resent = Resent::new().expect("memory");
     for n in 0..100 {
-        resent.push(Psn::new(n), u64::from(n) + 7);
+        resent.push(500, Psn::new(n), u64::from(n) + 7, Cause::Overtaken);
     }
-    resent.push(Psn::new(99), 5);
+    resent.push(600, Psn::new(99), 5, Cause::Timeout);
     assert_eq!(
         resent.find(Psn::new(99)).map(|again| again.first_sent),
         Some(106)
     );
     assert!(resent.find(Psn::new(0)).is_none());
-    assert!(!resent.set_needless(Psn::new(0)));
-    assert!(resent.set_needless(Psn::new(99)));
-    assert!(!resent.set_needless(Psn::new(99)));
+    assert!(resent.set_needless(Psn::new(0)).is_none());
+    let again = resent.set_needless(Psn::new(99)).expect("news");
+    assert_eq!(again.late_by(), Some(500 - 106));
+    assert!(resent.set_needless(Psn::new(99)).is_none());
+}
+
+/// The receiver counts more duplicates than its ACKs name.
+#[test]
+fn unnamed_duplicates_are_counted_once() {
+    let mut resent = Resent::new().expect("memory");
+    let una = Psn::new(10);
+    for n in [3, 5, 11] {
+        resent.push(500, Psn::new(n), 100, Cause::Overtaken);
+    }
+    assert_eq!(resent.on_duplicates(1, true), 0);
+    assert!(resent.set_needless(Psn::new(5)).is_some());
+    // One ACK tells of two more, of which it names none; 11 has not been acknowledged.
+    assert_eq!(resent.on_duplicates(3, false), 2);
+    let guess = resent.guess_needless(una).map(|again| again.psn);
+    assert_eq!(guess, Some(Psn::new(3)));
+    assert!(resent.guess_needless(una).is_none());
+    // The ACK that was overtaken names another than was guessed: no news.
+    assert_eq!(resent.on_duplicates(2, true), 0);
+    assert!(resent.set_needless(Psn::new(11)).is_none());
+    // The count wraps.
+    assert_eq!(resent.on_duplicates(u16::MAX, false), 0);
+    let mut resent = Resent::new().expect("memory");
+    assert_eq!(resent.on_duplicates(30_000, false), 30_000);
+    assert_eq!(resent.on_duplicates(60_000, false), 30_000);
+    assert_eq!(resent.on_duplicates(1, true), 5536);
 }

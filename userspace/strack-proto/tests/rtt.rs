@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use strack_proto::{
     rtt::{
-        Median3,
+        Median,
         Rtt, //
     },
     MSEC,
@@ -96,7 +96,7 @@ fn base_ages_slowly() {
 proptest! {
     #[test]
     fn median_of_three(values in prop::collection::vec(any::<u64>(), 3..50)) {
-        let mut median = Median3::new();
+        let mut median = Median::new(3);
         for &value in &values {
             median.push(value);
         }

@@ -7,7 +7,9 @@
 //! profile on a 10 Gb/s data centre fabric.
 
 use super::{
+    loss,
     spray::MIN_ENTROPY,
+    window,
     Ns,
     MSEC,
     SEC,
@@ -20,8 +22,8 @@ pub enum Profile {
     /// Oblivious spraying, one window per connection, short retransmission
     /// timeout, every retransmission on another path.
     Stellar,
-    /// Spraying that keeps away from paths that are marked or slow, and spares for those
-    /// that are dead.
+    /// Spraying that keeps away from paths that are marked or slow, spares for those that
+    /// are dead, and losses found before the timeout wherever they are.
     Strack,
 }
 
@@ -172,6 +174,10 @@ pub struct Config {
     pub seed: u64,
     /// First entropy value (UDP source port), at least 49152.
     pub entropy_base: u16,
+    /// Constants of the congestion window.
+    pub nscc: window::Params,
+    /// Constants of loss recovery.
+    pub loss: loss::Params,
 }
 
 /// What a profile keeps in reserve.
@@ -214,6 +220,8 @@ impl Default for Config {
             time_wait: SEC,
             seed: 0,
             entropy_base: MIN_ENTROPY,
+            nscc: window::Params::default(),
+            loss: loss::Params::default(),
         }
     }
 }

@@ -137,6 +137,8 @@ counters! {
     RetransFast,
     /// Packets sent again because a probe overtook them.
     RetransProbe,
+    /// Packets sent again because the receiver could not take them.
+    RetransRefused,
     /// Retransmissions that turned out to be needless.
     RetransSpurious,
     /// Packets that looked lost but were too young to be sent again.
@@ -151,6 +153,8 @@ counters! {
     ProbeKeepAlive,
     /// Probe sent on a withdrawn path.
     ProbePath,
+    /// Packets that arrived without payload, or that there was no room for.
+    Refused,
     /// Packets received more than once.
     DupReceived,
     /// Packets received with a congestion mark.
@@ -169,13 +173,13 @@ counters! {
 
 const COUNT: usize = Counter::ALL.len();
 
-// The bitmap of touched counters has 64 bits.
-const _: () = assert!(COUNT <= 64);
+// The bitmap of touched counters has so many bits.
+const _: () = assert!(COUNT <= u128::BITS as usize);
 
 /// Counts of one connection that its host has not collected yet.
 #[derive(Debug)]
 pub struct Counts {
-    touched: u64,
+    touched: u128,
     values: [u32; COUNT],
 }
 

@@ -100,6 +100,11 @@ impl RecvCredit {
         credit
     }
 
+    /// How many of `received` bytes wait for the application.
+    pub fn unread(&self, received: u64) -> u64 {
+        received.saturating_sub(self.read_offset)
+    }
+
     /// The first PSN that is not acceptable.
     pub fn psn(&self) -> Psn {
         self.psn

@@ -26,6 +26,7 @@ pub mod counter;
 pub mod flow;
 pub mod handshake;
 pub mod loss;
+pub mod params;
 pub mod psn;
 pub mod rtt;
 pub mod spray;

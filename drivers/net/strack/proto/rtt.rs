@@ -19,41 +19,59 @@ use super::{
 /// two of these.
 const BASE_WINDOW: Ns = 10 * SEC;
 
-/// The median of the last three values.
+/// The queueing delay is the median of so many samples.
+const MEDIAN_OF: u16 = 3;
+
+/// Most values that a median is taken of.
+const MOST: usize = 5;
+
+/// The median of the last few values.
 #[derive(Clone, Copy, Debug)]
-pub struct Median3 {
-    last: Option<[Ns; 3]>,
+pub struct Median {
+    // The newest first; all alike after the first value.
+    last: [Ns; MOST],
+    size: u8,
+    any: bool,
 }
 
-impl Median3 {
-    /// No value yet.
-    pub const fn new() -> Self {
-        Self { last: None }
+impl Median {
+    /// No value yet. The median will be that of `size` values, one to five.
+    pub const fn new(size: u16) -> Self {
+        let size = if size == 0 {
+            1
+        } else if size as usize > MOST {
+            MOST as u8
+        } else {
+            size as u8
+        };
+        Self {
+            last: [0; MOST],
+            size,
+            any: false,
+        }
     }
 
     /// Takes a new value and returns the median with it.
     ///
-    /// The very first value counts three times.
+    /// The very first value counts as often as it takes.
     pub fn push(&mut self, value: Ns) -> Ns {
-        self.last = Some(match self.last {
-            None => [value; 3],
-            Some([_, b, c]) => [b, c, value],
-        });
+        if self.any {
+            self.last.rotate_right(1);
+            self.last[0] = value;
+        } else {
+            self.any = true;
+            self.last = [value; MOST];
+        }
         self.get()
     }
 
-    /// The median, or 0 before the first value.
+    /// The median (the lower one of an even number), or 0 before the first value.
     pub fn get(&self) -> Ns {
-        match self.last {
-            None => 0,
-            Some([a, b, c]) => a.min(b).max(a.max(b).min(c)),
-        }
-    }
-}
-
-impl Default for Median3 {
-    fn default() -> Self {
-        Self::new()
+        let size = usize::from(self.size);
+        let mut sorted = self.last;
+        let values = sorted.get_mut(..size).unwrap_or(&mut []);
+        values.sort_unstable();
+        values.get((size - 1) / 2).copied().unwrap_or(0)
     }
 }
 
@@ -63,7 +81,7 @@ pub struct Rtt {
     srtt: Ns,
     rttvar: Ns,
     latest: Ns,
-    median: Median3,
+    median: Median,
     // Smallest sample of the running and of the previous window of time.
     min_now: Ns,
     min_before: Ns,
@@ -78,7 +96,7 @@ impl Rtt {
             srtt: 0,
             rttvar: 0,
             latest: 0,
-            median: Median3::new(),
+            median: Median::new(MEDIAN_OF),
             min_now: Ns::MAX,
             min_before: Ns::MAX,
             window_start: 0,

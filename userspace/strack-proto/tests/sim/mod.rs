@@ -18,6 +18,7 @@ use strack_proto::{
     window::{
         Nscc,
         NsccConfig,
+        Params,
         Window, //
     },
     Ns,
@@ -191,6 +192,7 @@ impl Sim {
                     mtu: scenario.mtu,
                     initial_window: scenario.initial_window,
                     min_target: 50 * USEC,
+                    params: Params::default(),
                 })),
                 spray: Spraying::new(&Config {
                     seed: i as u64,

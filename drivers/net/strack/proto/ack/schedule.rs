@@ -7,8 +7,9 @@
 //! time, but some are worth an ACK at once. Those that become due before the
 //! host gets to send are merged into one, which answers the packet that has most
 //! to tell: a congestion mark before a duplicate before the newest packet. The
-//! answer to a PROBE is always a packet of its own, since it speaks of one path; while
-//! the host is busy sending, the latest of them wait. When a sender is in trouble, as
+//! answer to a PROBE, or to a packet that was not taken, is always a packet of its own,
+//! since it speaks of one path or packet; while the host is busy sending, the latest of
+//! them wait. When a sender is in trouble, as
 //! retransmissions and probes show, it is answered twice, on two paths: the trouble
 //! may be that the path of an ACK is dead.
 
@@ -121,8 +122,9 @@ impl Schedule {
         }
     }
 
-    /// A PROBE has arrived.
-    pub fn on_probe(&mut self, echo: Echo) {
+    /// A packet has arrived whose ACK has to be one of its own: a PROBE, or one that was
+    /// not taken.
+    pub fn on_alone(&mut self, echo: Echo) {
         if self.probe_count == PROBES {
             self.take_probe();
         }

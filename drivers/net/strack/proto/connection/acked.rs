@@ -21,12 +21,16 @@ use crate::proto::{
         MAX_CREDIT,
         MAX_WINDOW, //
     },
-    loss::TxState,
+    loss::{
+        Again,
+        TxState, //
+    },
     psn::Psn,
     spray::Feedback,
     wire::{
         flags,
-        AckHeader, //
+        AckHeader,
+        SACK_BITS, //
     },
     Ns, //
 };
@@ -34,9 +38,6 @@ use crate::proto::{
 /// A packet is late from this part of the target delay above the average on: the window
 /// lets queues vary by that much, and hosts jitter.
 const LATE_SHARE: Ns = 2;
-
-/// Bits in a SACK bitmap.
-const SACK_BITS: u32 = 64;
 
 /// What was learned from the echo in an ACK.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,6 +144,7 @@ impl Connection {
         check(ack.trigger.lt(self.tx.nxt()), Counter::DropAckUnsent)?;
         let again = ack.flags & flags::ACK_RETX != 0;
         let duplicate = ack.flags & flags::ACK_DUP != 0;
+        let refused = ack.flags & flags::ACK_NACK != 0;
         let age = clock32(now).wrapping_sub(ack.echo_time);
         if let Some(slot) = self.tx.recent(ack.trigger) {
             let first = clock32(slot.first_sent);
@@ -155,12 +157,12 @@ impl Connection {
             check(genuine && ack.service_time <= age, Counter::DropAckEcho)?;
             // Later the 32 bits of the clock are ambiguous.
             let recent = now.saturating_sub(slot.first_sent) <= Ns::from(u32::MAX);
-            if recent && !duplicate {
+            if recent && !duplicate && !refused {
                 echo.rtt = Some(Ns::from(age - ack.service_time));
                 echo.age = echo.rtt.filter(|_| !again);
             }
         }
-        if let Some(sent) = self.recovery.resent.find(ack.trigger) {
+        if let Some(sent) = self.recovery.resent.find(ack.trigger).filter(|_| !refused) {
             echo.needless = duplicate || !again;
             if !again && ack.echo_time == clock32(sent.first_sent) {
                 echo.age = Some(now.saturating_sub(sent.first_sent));
@@ -218,12 +220,32 @@ impl Connection {
         if let Some(age) = echo.age {
             self.recovery.patience.on_arrival(age);
         }
-        if !echo.needless || !self.recovery.resent.set_needless(ack.trigger) {
-            return;
+        if echo.needless {
+            if let Some(again) = self.recovery.resent.set_needless(ack.trigger) {
+                self.needless(now, &again, echo.age.is_some());
+            }
         }
+        let named = ack.flags & flags::ACK_DUP != 0;
+        let more = self.recovery.resent.on_duplicates(ack.dup_count, named);
+        for _ in 0..more {
+            let Some(again) = self.recovery.resent.guess_needless(self.tx.una()) else {
+                break;
+            };
+            self.needless(now, &again, false);
+        }
+    }
+
+    /// Sending a packet again turned out to be needless; `seen` says that its first copy
+    /// was seen to arrive.
+    fn needless(&mut self, now: Ns, again: &Again, seen: bool) {
         self.stats.spurious += 1;
         self.counts.add(Counter::RetransSpurious);
-        if echo.age.is_some() && self.recovery.patience.on_late(now, srtt) {
+        let late_by = again.late_by();
+        if let Some(age) = late_by {
+            self.recovery.patience.on_arrival(age);
+        }
+        let late = seen || late_by.is_some();
+        if late && self.recovery.patience.on_late(now, self.rtt.srtt()) {
             self.counts.add(Counter::ReorderRaised);
         }
     }
@@ -234,7 +256,10 @@ impl Connection {
         if marked {
             self.stats.ce_marks += 1;
         }
-        if answers_data(ack) {
+        let refused = ack.flags & flags::ACK_NACK != 0;
+        if refused {
+            // What that says of the path is told with the packet.
+        } else if answers_data(ack) {
             let slack = self.target_delay() / LATE_SHARE;
             let event = self.spray.echoed(ack.entropy, echo.rtt, marked, slack, now);
             if let Some(event) = event {
@@ -249,13 +274,20 @@ impl Connection {
         if let Some(event) = self.window.on_ack(now, new_bytes, marked, echo.rtt) {
             self.counts.add(event);
         }
-        self.window.on_penalty(ack.penalty, new_bytes);
+        // An old ACK does not know how things stand now.
+        if ack.cumulative == self.tx.una() {
+            self.stats.penalty = ack.penalty;
+            self.window.on_penalty(ack.penalty, new_bytes);
+        }
+        if refused {
+            self.on_nack(now, ack);
+        }
     }
 }
 
-/// Whether an ACK answers a DATA packet.
+/// Whether an ACK answers a DATA packet that was taken.
 fn answers_data(ack: &AckHeader) -> bool {
-    ack.entropy != 0 && ack.flags & flags::ACK_PROBE == 0
+    ack.entropy != 0 && ack.flags & (flags::ACK_PROBE | flags::ACK_NACK) == 0
 }
 
 /// Whether the SACK bitmap of an ACK says that `psn` was received.

@@ -15,12 +15,16 @@ pub(super) struct Stats {
     pub(super) fast_retx: u64,
     pub(super) ce_marks: u64,
     pub(super) packets_sent: u64,
+    pub(super) refused: u64,
+    /// The latest penalty the peer asked for.
+    pub(super) penalty: u16,
 }
 
 impl Connection {
     /// Everything about the connection that is worth looking at.
     pub fn info(&self) -> Info {
         let sent = self.tx.sent_offset();
+        let (patience, target) = (&self.recovery.patience, self.target_delay());
         Info {
             state: self.state,
             paths: self.spray.paths().count(),
@@ -54,6 +58,13 @@ impl Connection {
             },
             send_window: self.send_credit.offset().saturating_sub(sent),
             rcv_window: self.recv_credit.window(self.rx.nxt_offset()),
+            refused: self.stats.refused,
+            penalty: self.stats.penalty,
+            window: self.window.derived(),
+            reorder_packets: patience.overtakers(),
+            reorder_age: patience.overtaken(&self.rtt, target),
+            reorder_stretch: patience.stretch(),
+            probe_wait: patience.probe(&self.rtt, target),
         }
     }
 }

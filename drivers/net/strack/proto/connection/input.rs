@@ -135,6 +135,7 @@ impl Connection {
                 self.events.insert(Events::READABLE);
             }
         }
+        self.rx_no_room = false;
         self.spray.keep_asking();
         self.acks.on_data(echo, meta.payload, at_once);
         if self.rx.finished() && !was_finished {
@@ -152,12 +153,12 @@ impl Connection {
         self.heard(now);
         let mut echo = self.echo(now, header, meta);
         echo.flags |= flags::ACK_PROBE;
-        self.acks.on_probe(echo);
+        self.acks.on_alone(echo);
         Ok(Verdict::Handled)
     }
 
     /// What an ACK is to say about a DATA or PROBE packet.
-    fn echo(&mut self, now: Ns, header: &DataHeader, meta: RxMeta) -> Echo {
+    pub(super) fn echo(&mut self, now: Ns, header: &DataHeader, meta: RxMeta) -> Echo {
         let mut echoed = 0;
         if meta.ce {
             self.counts.add(Counter::CeReceived);

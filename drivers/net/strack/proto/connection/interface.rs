@@ -6,6 +6,7 @@ use crate::proto::{
     counter::Counter,
     psn::Psn,
     stream::State,
+    window::Derived,
     Ns, //
 };
 
@@ -198,4 +199,19 @@ pub struct Info {
     pub send_window: u64,
     /// Bytes we let the peer send beyond those received in order.
     pub rcv_window: u32,
+    /// DATA packets of ours that the peer has seen and could not take.
+    pub refused: u64,
+    /// How hard the peer asks us to slow down, 0 to 127.
+    pub penalty: u16,
+    /// What the congestion window derives from its constants.
+    pub window: Derived,
+    /// Packets beyond a hole that make it suspicious, and the age from which it is a loss
+    /// then.
+    pub reorder_packets: u64,
+    /// See `reorder_packets`.
+    pub reorder_age: Ns,
+    /// How much these limits and the timeout are stretched, percent.
+    pub reorder_stretch: u16,
+    /// Silence after which the packets in flight are asked for.
+    pub probe_wait: Ns,
 }

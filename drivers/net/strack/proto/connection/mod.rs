@@ -19,7 +19,8 @@
 //! at [`Connection::events`] and sets its timer to [`Connection::deadline`].
 //!
 //! The parts: `input` takes packets apart, `acked` is about ACKs and `recovery`
-//! about lost packets, `output` makes packets, `close` ends things.
+//! about lost packets, `refused` about those the receiver cannot take, `output` makes
+//! packets, `close` ends things.
 
 mod acked;
 mod close;
@@ -28,6 +29,7 @@ mod input;
 mod interface;
 mod output;
 mod recovery;
+mod refused;
 mod timer;
 
 pub use self::interface::{
@@ -41,6 +43,7 @@ pub use self::interface::{
     Verdict,
     What, //
 };
+pub use self::refused::Refusal;
 pub use super::stream::State;
 
 use self::{
@@ -145,6 +148,8 @@ pub struct Connection {
     rx: Reception,
     recv_credit: RecvCredit,
     acks: Schedule,
+    // The last packet was refused for lack of room.
+    rx_no_room: bool,
     last_heard: Ns,
     keepalive_probes: u8,
 
@@ -237,6 +242,7 @@ impl Connection {
             rx: Reception::new(capacity, unknown, max_payload)?,
             recv_credit: RecvCredit::new(unknown, capacity, config.rcv_window, max_payload),
             acks: Schedule::new(&config)?,
+            rx_no_room: false,
             last_heard: now,
             keepalive_probes: 0,
             timers: Timers::new(),
@@ -498,6 +504,7 @@ fn new_window(config: &Config) -> Window {
         mtu: u32::from(config.mss),
         initial_window: config.initial_window,
         min_target: config.min_target,
+        params: config.nscc,
     }))
 }
 

@@ -35,13 +35,8 @@ const BURST_SHARE: u64 = 8;
 /// Why a probe is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Probe {
-    /// Did the packets in flight arrive? On the path of the oldest of them.
-    Tail {
-        /// Entropy value of that path.
-        entropy: u16,
-        /// The oldest packet in flight.
-        hole: Psn,
-    },
+    /// Did the packets in flight arrive? On the paths of the oldest of them.
+    Tail,
     /// Is the window still closed?
     Window,
     /// Is the peer alive?
@@ -79,7 +74,9 @@ impl Connection {
             return None;
         }
         if let Some(probe) = self.probe_due.take() {
-            return Some(self.probe_packet(now, probe));
+            if let Some(packet) = self.probe_packet(now, probe) {
+                return Some(packet);
+            }
         }
         // In silence the next try is worth more than asking all paths, which takes time.
         if self.state.sends_data() && self.is_silence() {
@@ -213,7 +210,7 @@ impl Connection {
             dup_count: (self.rx.duplicates() & u64::from(u16::MAX)) as u16,
             service_time: 0,
             window: self.recv_credit.window(self.rx.nxt_offset()),
-            penalty: 0,
+            penalty: self.penalty(),
         };
         if let Some((base, bits)) = sack {
             ack.flags |= flags::ACK_SACK;
@@ -231,11 +228,14 @@ impl Connection {
         self.control(now, &Packet::Ack(ack))
     }
 
-    fn probe_packet(&mut self, now: Ns, probe: Probe) -> Transmit {
-        match probe {
-            Probe::Tail { entropy, hole } => {
+    fn probe_packet(&mut self, now: Ns, probe: Probe) -> Option<Transmit> {
+        Some(match probe {
+            Probe::Tail => {
+                let entropy = self.recovery.tail.next(now)?;
+                if self.recovery.tail.is_pending() {
+                    self.probe_due = Some(probe);
+                }
                 self.counts.add(Counter::ProbeTail);
-                self.recovery.tail_probed(now, entropy, hole);
                 self.probe_on(now, entropy)
             }
             Probe::Window => {
@@ -248,7 +248,7 @@ impl Connection {
                 let entropy = self.spray.next_control(now);
                 self.probe_on(now, entropy)
             }
-        }
+        })
     }
 
     fn probe_on(&self, now: Ns, entropy: u16) -> Transmit {
@@ -266,6 +266,9 @@ impl Connection {
     }
 
     fn poll_lost(&mut self, now: Ns) -> Option<Transmit> {
+        if self.rests() {
+            return None;
+        }
         let (psn, cause) = self.tx.first_lost()?;
         let slot = *self.tx.get(psn)?;
         if !self.may_send(0, slot.len) && self.recovery.must_resend == 0 {
@@ -275,11 +278,12 @@ impl Connection {
         let entropy = self.spray.next_avoiding(now, slot.entropy);
         self.tx.set_flags(psn, flags::DATA_ACK_REQ);
         self.tx.send_again(psn, now, entropy);
-        self.recovery.resent.push(psn, slot.first_sent);
+        self.recovery.resent.push(now, psn, slot.first_sent, cause);
         self.counts.add(match cause {
             Cause::Overtaken => Counter::RetransFast,
             Cause::Probe => Counter::RetransProbe,
             Cause::Timeout => Counter::RetransTimeout,
+            Cause::Refused => Counter::RetransRefused,
         });
         self.stats.retransmits += 1;
         self.on_sent(now, entropy, 1, u64::from(slot.len));
@@ -295,6 +299,9 @@ impl Connection {
     }
 
     fn poll_new(&mut self, now: Ns) -> Option<Transmit> {
+        if self.rests() {
+            return None;
+        }
         let run = self.next_run();
         if run.count == 0 {
             self.arm_persist(now);

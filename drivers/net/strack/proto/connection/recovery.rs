@@ -8,50 +8,35 @@
 //! back off, and enough of them end the connection.
 
 use super::{
-    output::{
-        clock32,
-        Probe, //
-    },
+    output::Probe,
     timer::Timer,
     Connection,
     Handshake, //
 };
 use crate::host::AllocError;
 use crate::proto::{
-    config::Config,
+    config::{
+        Config,
+        Profile, //
+    },
     counter::Counter,
     loss::{
         Blame,
         Cause,
         Patience,
+        Probes,
         Resent, //
     },
     psn::Psn,
     spray::Feedback,
     stream::State,
-    wire::AckHeader,
+    wire::{
+        flags,
+        AckHeader,
+        SACK_BITS, //
+    },
     Ns, //
 };
-
-/// Packets sent again at once after a timeout: on as many paths.
-const TIMEOUT_RESENDS: u8 = 2;
-
-/// Packets that have to be acknowledged until the RTT is known well enough.
-const SETTLED_AFTER: u32 = 64;
-
-/// Until then a packet counts as lost after this many initial timeouts.
-const START_ALLOWANCE: u64 = 5;
-
-/// Timeouts that the paths of ACKs have to answer when they are in doubt.
-const ACK_DOUBT_WAIT: Ns = 4;
-
-/// A probe on the path of the oldest packet in flight.
-#[derive(Clone, Copy, Debug)]
-struct TailProbe {
-    sent_at: Ns,
-    entropy: u16,
-    hole: Psn,
-}
 
 /// What the sender knows beyond its packets.
 pub(super) struct Recovery {
@@ -61,9 +46,9 @@ pub(super) struct Recovery {
     // Timeouts in silence, that is without progress.
     pub(super) expiries: u8,
     // When something new was last known to have arrived.
-    last_progress: Ns,
+    pub(super) last_progress: Ns,
     // Retransmissions that a timeout entitles to, whatever the window says.
-    pub(super) must_resend: u8,
+    pub(super) must_resend: u16,
     // Bytes sent since the peer was last asked for an ACK.
     pub(super) unrequested: u64,
     // Payload bytes the peer is known to have received.
@@ -71,7 +56,7 @@ pub(super) struct Recovery {
     // One beyond the highest packet known to have arrived, if any was.
     pub(super) delivered_to: Option<Psn>,
     initial_rto: Ns,
-    tail: Option<TailProbe>,
+    pub(super) tail: Probes,
     persist_tries: u8,
     persist_unanswered: u8,
 }
@@ -79,8 +64,8 @@ pub(super) struct Recovery {
 impl Recovery {
     pub(super) fn new(config: &Config, now: Ns) -> Result<Self, AllocError> {
         Ok(Self {
-            patience: Patience::new(now),
-            blame: Blame::new(),
+            patience: Patience::new(config.loss, now),
+            blame: Blame::new(config.loss),
             resent: Resent::new()?,
             expiries: 0,
             last_progress: now,
@@ -89,34 +74,19 @@ impl Recovery {
             received_bytes: 0,
             delivered_to: None,
             initial_rto: config.rto_initial.min(config.rto_max),
-            tail: None,
+            tail: Probes::new(),
             persist_tries: 0,
             persist_unanswered: 0,
         })
     }
-
-    pub(super) fn tail_probed(&mut self, now: Ns, entropy: u16, hole: Psn) {
-        self.tail = Some(TailProbe {
-            sent_at: now,
-            entropy,
-            hole,
-        });
-    }
-
-    /// The packet that the probe an ACK answers has overtaken on its own path, if
-    /// the ACK says that it is still missing.
-    fn overtaken_by_probe(&mut self, ack: &AckHeader) -> Option<TailProbe> {
-        let probe = self.tail?;
-        let answers = ack.echo_time == clock32(probe.sent_at) && ack.entropy == probe.entropy;
-        if !answers {
-            return None;
-        }
-        self.tail = None;
-        (ack.cumulative == probe.hole).then_some(probe)
-    }
 }
 
 impl Connection {
+    /// Whether losses are looked for wherever they can be found before the timeout.
+    pub(super) fn recovers_early(&self) -> bool {
+        self.config.profile == Profile::Strack
+    }
+
     /// Retransmission timeout with back-off.
     pub(super) fn rto(&self) -> Ns {
         self.backed_off(self.timeout(), self.recovery.expiries)
@@ -128,19 +98,24 @@ impl Connection {
     /// of them share a link or of how much the RTT varies: they are given time.
     fn timeout(&self) -> Ns {
         let timeout = if self.rtt.sampled() {
-            self.recovery.patience.timeout(
-                &self.rtt,
-                self.target_delay(),
-                self.config.rto_min,
-                self.config.rto_max,
-            )
+            let (patience, target) = (&self.recovery.patience, self.target_delay());
+            let (least, most) = (self.config.rto_min, self.config.rto_max);
+            let timeout = patience.timeout(&self.rtt, target, least, most);
+            if self.recovers_early() {
+                let answered = patience.probe_answered(&self.rtt, target);
+                timeout.max(answered.min(most))
+            } else {
+                timeout
+            }
         } else {
             self.recovery.initial_rto
         };
-        if self.tx.una().dist_from(self.snd_isn) >= SETTLED_AFTER {
+        let params = &self.config.loss;
+        if self.tx.una().dist_from(self.snd_isn) >= params.start_packets.into() {
             return timeout;
         }
-        let allowance = START_ALLOWANCE.saturating_mul(self.recovery.initial_rto);
+        let start = Ns::from(params.start_timeouts);
+        let allowance = start.saturating_mul(self.recovery.initial_rto);
         timeout.max(allowance.min(self.config.rto_max))
     }
 
@@ -208,7 +183,8 @@ impl Connection {
     /// that answer are preferred before it is over.
     pub(super) fn doubt_ack_paths(&mut self, now: Ns) {
         if self.uses_paths() {
-            self.spray.ask(now, self.timeout(), ACK_DOUBT_WAIT);
+            let wait = self.config.loss.ack_doubt_timeouts.into();
+            self.spray.ask(now, self.timeout(), wait);
         }
     }
 
@@ -223,8 +199,9 @@ impl Connection {
         if !self.rtt.sampled() || self.recovery.expiries > 0 || self.tx.in_flight() == 0 {
             return;
         }
-        let mut wait = self.rtt.srtt().saturating_add(self.target_delay());
-        if self.tx.backlog() > 0 {
+        let target = self.target_delay();
+        let mut wait = self.recovery.patience.probe(&self.rtt, target);
+        if self.tx.backlog() > 0 && !self.recovers_early() {
             wait = wait.max(self.rtt.base().saturating_mul(3));
         }
         if wait < self.rto() {
@@ -269,11 +246,16 @@ impl Connection {
     }
 
     pub(super) fn on_tail_timer(&mut self) {
-        if let Some((hole, slot)) = self.tx.in_flight_from(self.tx.una()) {
-            self.probe_due = Some(Probe::Tail {
-                entropy: slot.entropy,
-                hole,
-            });
+        let paths = if self.recovers_early() {
+            self.config.loss.probe_paths
+        } else {
+            1
+        };
+        let packets = self.tx.in_flight_slots(self.tx.una());
+        let entropies = packets.map(|(_, slot)| slot.entropy);
+        self.recovery.tail.choose(entropies, paths);
+        if self.recovery.tail.is_pending() {
+            self.probe_due = Some(Probe::Tail);
         }
     }
 
@@ -334,7 +316,7 @@ impl Connection {
         }
         self.counts.add(Counter::Timeouts);
         self.stats.timeouts += 1;
-        self.recovery.must_resend = TIMEOUT_RESENDS;
+        self.recovery.must_resend = self.config.loss.timeout_packets;
         self.timers.stop(Timer::TailProbe);
         if now.saturating_sub(self.recovery.last_progress) < timeout {
             return;
@@ -402,20 +384,39 @@ impl Connection {
 
     /// An ACK has been taken in: looks for packets that it shows to be lost.
     pub(super) fn detect_losses(&mut self, now: Ns, ack: &AckHeader) {
-        if let Some(probe) = self.recovery.overtaken_by_probe(ack) {
-            let overtaken = self.tx.get(probe.hole).is_some_and(|slot| {
-                // On a path with jitter of its own a probe can be the faster one.
-                let age = now.saturating_sub(slot.sent_at);
-                slot.entropy == probe.entropy
-                    && slot.sent_at < probe.sent_at
-                    && age > self.recovery.patience.slowest()
-            });
-            if overtaken {
-                self.lose(probe.hole, Cause::Probe, now);
-            }
+        if let Some(sent_at) = self.recovery.tail.answered(ack) {
+            self.detect_overtaken_by_probe(now, ack, sent_at);
         }
         if ack.cumulative == self.tx.una() {
             self.detect_overtaken(now, u64::from(ack.ooo_count));
+        }
+    }
+
+    /// Calls packets lost that the probe sent at `sent_at`, which `ack` answers, has
+    /// overtaken on their own path.
+    ///
+    /// The profile *stellar* leaves all but the oldest to the timeout.
+    fn detect_overtaken_by_probe(&mut self, now: Ns, ack: &AckHeader, sent_at: Ns) {
+        let end = if self.recovers_early() {
+            self.tx.nxt()
+        } else {
+            ack.cumulative.next()
+        };
+        let mut from = self.tx.una();
+        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
+            if psn.ge(end) {
+                break;
+            }
+            from = psn.next();
+            // On a path with jitter of its own a probe can be the faster one.
+            let age = now.saturating_sub(slot.sent_at);
+            if slot.entropy == ack.entropy
+                && slot.sent_at < sent_at
+                && age > self.recovery.patience.slowest()
+                && tells_missing(ack, psn)
+            {
+                self.lose(psn, Cause::Probe, now);
+            }
         }
     }
 
@@ -458,4 +459,14 @@ impl Connection {
         }
         self.arm_tail_probe(now);
     }
+}
+
+/// Whether an ACK that answers a PROBE says that `psn`, which it does not acknowledge, had
+/// not arrived. Other ACKs may be older than they look: their bitmaps only tell what has.
+fn tells_missing(ack: &AckHeader, psn: Psn) -> bool {
+    if ack.ooo_count == 0 || psn == ack.cumulative {
+        return true;
+    }
+    // If its bit was set, it would not be in flight any more.
+    ack.flags & flags::ACK_SACK != 0 && psn.in_window(ack.sack_base, SACK_BITS)
 }

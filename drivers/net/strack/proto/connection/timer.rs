@@ -21,6 +21,8 @@ pub(super) enum Timer {
     Retransmit,
     /// Nothing was heard after the last packet: ask.
     TailProbe,
+    /// The peer had no room for a packet: nothing is sent for a while.
+    Rest,
     /// The peer's window is closed: ask whether it still is.
     Persist,
     /// The peer is idle: ask whether it is alive.
@@ -114,6 +116,8 @@ impl Connection {
         if self.timers.expired(Timer::TailProbe, now) {
             self.on_tail_timer();
         }
+        // What may be sent after it is found when the host asks for packets.
+        self.timers.expired(Timer::Rest, now);
         if self.timers.expired(Timer::Persist, now) {
             self.on_persist_timer(now);
         }

@@ -12,20 +12,16 @@
 //! per round at most: what is lost in one round was sent before the sender could
 //! know.
 
-use crate::proto::Ns;
-
-/// Without delay, this part of a window lost in one round is still no congestion,
-/// and neither are a few packets.
-const DAMAGED_SHARE: u64 = 3;
-const DAMAGED_PACKETS: u64 = 8;
-
-/// Without and with congestion, a round costs this part of the window at most.
-const DAMAGE_COST: u64 = 16;
-const CONGESTION_COST: u64 = 2;
+use super::params::Params;
+use crate::proto::{
+    params::permille,
+    Ns, //
+};
 
 /// Losses of one round.
 #[derive(Clone, Debug)]
 pub struct Blame {
+    params: Params,
     round_start: Option<Ns>,
     window: u64,
     lost: u64,
@@ -34,8 +30,9 @@ pub struct Blame {
 
 impl Blame {
     /// No losses.
-    pub fn new() -> Self {
+    pub fn new(params: Params) -> Self {
         Self {
+            params,
             round_start: None,
             window: 0,
             lost: 0,
@@ -57,21 +54,18 @@ impl Blame {
             self.charged = 0;
         }
         self.lost = self.lost.saturating_add(len);
-        let damage = (self.window / DAMAGED_SHARE).max(DAMAGED_PACKETS * len);
-        let most = if delayed || self.lost > damage {
-            self.window / CONGESTION_COST
+        let params = &self.params;
+        let few = u64::from(params.damage_packets).saturating_mul(len);
+        let damage = permille(self.window, params.damage_permille).max(few);
+        let cost = if delayed || self.lost > damage {
+            params.congestion_cost_permille
         } else {
-            self.window / DAMAGE_COST
+            params.damage_cost_permille
         };
+        let most = permille(self.window, cost);
         let charge = most.saturating_sub(self.charged).min(len);
         self.charged += charge;
         charge
-    }
-}
-
-impl Default for Blame {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -86,7 +80,7 @@ mod tests {
 
     #[test]
     fn congestion_costs_each_packet_up_to_half() {
-        let mut blame = Blame::new();
+        let mut blame = Blame::new(Params::default());
         assert_eq!(charged(&mut blame, 0, 5, true), 5000);
         assert_eq!(charged(&mut blame, 100, 25, true), 11_000);
         assert_eq!(charged(&mut blame, 101, 5, true), 5000);
@@ -94,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_dead_path_costs_little() {
-        let mut blame = Blame::new();
-        assert_eq!(charged(&mut blame, 0, 10, false), 2000);
+        let mut blame = Blame::new(Params::default());
+        assert_eq!(charged(&mut blame, 0, 10, false), 1984);
         assert_eq!(charged(&mut blame, 50, 5, false), 5000);
     }
 }

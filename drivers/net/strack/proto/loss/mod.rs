@@ -3,12 +3,14 @@
 //! Sender side of reliability: what is outstanding, and when to call it lost.
 //!
 //! Sprayed packets overtake each other all the time, so order says nothing.
-//! A packet is called lost for one of three reasons, fastest first:
+//! A packet is called lost for one of four reasons, fastest first:
 //!
+//! * the receiver says that it came without its payload, or that there was no room for
+//!   it;
 //! * the receiver holds far more packets beyond a hole than the reordering of
 //!   the fabric explains, and the hole is older than the slowest path needs;
-//! * a probe that left later on the same path has been answered and the hole is
-//!   still there;
+//! * a probe that left later on the same path has been answered and the packet is
+//!   still missing;
 //! * the packet is older than the retransmission timeout.
 //!
 //! [`Outstanding`] keeps one slot per packet and knows what is in flight,
@@ -17,7 +19,9 @@
 
 mod blame;
 mod outstanding;
+mod params;
 mod patience;
+mod probes;
 mod resent;
 
 pub use self::{
@@ -27,8 +31,13 @@ pub use self::{
         TxSlot,
         TxState, //
     },
+    params::Params,
     patience::Patience,
-    resent::Resent, //
+    probes::Probes,
+    resent::{
+        Again,
+        Resent, //
+    },
 };
 
 /// Why a packet was called lost.
@@ -40,4 +49,6 @@ pub enum Cause {
     Probe,
     /// It was not acknowledged in time.
     Timeout,
+    /// The receiver has seen it, but could not take it.
+    Refused,
 }

@@ -372,6 +372,16 @@ impl Outstanding {
         None
     }
 
+    /// All packets in flight from `from` on.
+    pub fn in_flight_slots(&self, from: Psn) -> impl Iterator<Item = (Psn, &TxSlot)> {
+        let mut next = from;
+        core::iter::from_fn(move || {
+            let (psn, slot) = self.in_flight_from(next)?;
+            next = psn.next();
+            Some((psn, slot))
+        })
+    }
+
     fn index(&self, psn: Psn) -> usize {
         (psn.raw() & (self.capacity - 1)) as usize
     }

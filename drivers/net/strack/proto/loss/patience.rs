@@ -19,48 +19,42 @@
 //! can also be needless because the ACK of the original was lost. Then nothing was
 //! late, and to wait longer the next time would not help.
 
+use super::params::Params;
 use crate::proto::{
+    params::percent,
     rtt::Rtt,
     Ns,
-    MSEC, //
+    USEC, //
 };
 
-/// Limits are multiples of this many parts; so many parts is no stretch.
-const UNIT: u64 = 8;
-
-/// Most the limits are stretched.
-const MAX_STRETCH: u64 = 4 * UNIT;
-
-/// Fewest packets beyond a hole that make it suspicious, however small the window.
-const MIN_OVERTAKERS: u64 = 5;
-
-/// Length of an epoch in RTTs, and the shortest.
-const EPOCH_RTTS: u64 = 64;
-const MIN_EPOCH: Ns = 2 * MSEC;
+/// No stretch, in percent.
+const UNSTRETCHED: u16 = 100;
 
 /// How late a packet may be.
 #[derive(Clone, Debug)]
 pub struct Patience {
+    params: Params,
     slowest_now: Ns,
     slowest_before: Ns,
     widest_now: u64,
     widest_before: u64,
     epoch_start: Ns,
-    // In parts of UNIT.
-    stretch: u64,
+    // In percent.
+    stretch: u16,
     last_stretched: Ns,
 }
 
 impl Patience {
     /// Nothing known yet.
-    pub fn new(now: Ns) -> Self {
+    pub fn new(params: Params, now: Ns) -> Self {
         Self {
+            params,
             slowest_now: 0,
             slowest_before: 0,
             widest_now: 0,
             widest_before: 0,
             epoch_start: now,
-            stretch: UNIT,
+            stretch: UNSTRETCHED,
             last_stretched: 0,
         }
     }
@@ -72,14 +66,17 @@ impl Patience {
 
     /// Time has passed: what is old is forgotten. The window is `window` packets.
     pub fn on_ack(&mut self, now: Ns, srtt: Ns, window: u64) {
-        let length = srtt.saturating_mul(EPOCH_RTTS).max(MIN_EPOCH);
+        let params = &self.params;
+        let least = Ns::from(params.epoch_min_us) * USEC;
+        let length = srtt.saturating_mul(params.epoch_rtts.into()).max(least);
         if now.saturating_sub(self.epoch_start) >= length {
             self.slowest_before = self.slowest_now;
             self.slowest_now = 0;
             self.widest_before = self.widest_now;
             self.widest_now = 0;
             self.epoch_start = now;
-            self.stretch = (self.stretch - 1).max(UNIT);
+            let stretch = self.stretch.saturating_sub(params.stretch_decay_percent);
+            self.stretch = stretch.max(UNSTRETCHED);
         }
         self.widest_now = self.widest_now.max(window);
     }
@@ -91,15 +88,15 @@ impl Patience {
             return false;
         }
         self.last_stretched = now;
-        self.stretch = (self.stretch + UNIT / 2).min(MAX_STRETCH);
+        let stretch = self.stretch.saturating_add(self.params.stretch_percent);
+        self.stretch = stretch.min(self.params.stretch_max_percent);
         true
     }
 
     /// Age from which a hole that many later packets have overtaken is a loss.
     pub fn overtaken(&self, rtt: &Rtt, target: Ns) -> Ns {
-        let another_rtt = rtt.srtt().saturating_mul(2).saturating_add(target);
-        let slowest = self.slowest();
-        self.stretched(another_rtt.max(slowest.saturating_add(slowest / 2)))
+        let another_rtt = percent(rtt.srtt(), self.params.late_percent).saturating_add(target);
+        self.stretched(another_rtt.max(self.well_above_slowest()))
     }
 
     /// Age from which a packet is a loss whatever else is known: the retransmission
@@ -108,23 +105,32 @@ impl Patience {
     /// It leaves room for a probe to be answered before, which leaves after one RTT
     /// and the target.
     pub fn timeout(&self, rtt: &Rtt, target: Ns, floor: Ns, ceiling: Ns) -> Ns {
-        let srtt = rtt.srtt();
-        let another_rtt = srtt
-            .saturating_mul(2)
-            .saturating_add(srtt / 4)
-            .saturating_add(target);
-        let slowest = self.slowest();
-        self.stretched(another_rtt.max(slowest.saturating_add(slowest / 2)))
+        let another_rtt = percent(rtt.srtt(), self.params.timeout_percent).saturating_add(target);
+        self.stretched(another_rtt.max(self.well_above_slowest()))
             .max(rtt.rto(floor, ceiling))
             .clamp(floor, ceiling.max(floor))
+    }
+
+    /// Silence after the last packet, and until that packet's probe is answered on the
+    /// slowest path known.
+    pub fn probe_answered(&self, rtt: &Rtt, target: Ns) -> Ns {
+        let slowest = self.slowest().max(rtt.srtt());
+        self.probe(rtt, target)
+            .saturating_add(slowest)
+            .saturating_add(slowest / 4)
+    }
+
+    /// Silence after which to ask what became of the packets in flight.
+    pub fn probe(&self, rtt: &Rtt, target: Ns) -> Ns {
+        percent(rtt.srtt(), self.params.probe_percent).saturating_add(target)
     }
 
     /// How many packets beyond a hole are more than reordering explains: one and a
     /// half windows.
     pub fn overtakers(&self) -> u64 {
         let widest = self.widest_now.max(self.widest_before);
-        let limit = widest.saturating_add(widest / 2).max(MIN_OVERTAKERS);
-        self.stretched(limit)
+        let limit = percent(widest, self.params.ooo_percent);
+        self.stretched(limit.max(self.params.ooo_packets.into()))
     }
 
     /// How long the slowest packet lately took to be acknowledged.
@@ -132,7 +138,16 @@ impl Patience {
         self.slowest_now.max(self.slowest_before)
     }
 
+    /// How much the limits are stretched, percent.
+    pub fn stretch(&self) -> u16 {
+        self.stretch
+    }
+
+    fn well_above_slowest(&self) -> Ns {
+        percent(self.slowest(), self.params.slowest_percent)
+    }
+
     fn stretched(&self, value: u64) -> u64 {
-        value.saturating_mul(self.stretch) / UNIT
+        percent(value, self.stretch)
     }
 }

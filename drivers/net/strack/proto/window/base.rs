@@ -21,19 +21,8 @@
 //! A full packet takes longer than a small one on every link it crosses, so
 //! samples of small packets only count until there is one of a full packet.
 
+use super::params::Params;
 use crate::proto::Ns;
-
-/// RTTs until the base RTT is verified: the first time, the first time if it is
-/// well above the configured one, and at most.
-const VERIFY_FIRST: u16 = 32;
-const VERIFY_SOON: u16 = 8;
-const VERIFY_LONGEST: u16 = 512;
-
-/// How many RTTs verifying takes.
-const VERIFY_ROUNDS: u16 = 2;
-
-/// RTTs at the smallest window after which the base RTT is measured anew.
-const REMEASURE_ROUNDS: u8 = 8;
 
 /// Where the base RTT comes from, from the least to the most trustworthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,18 +50,18 @@ pub(super) struct BaseRtt {
     verify_interval: u16,
 
     /// RTTs spent at the smallest window, and the smallest sample in them.
-    floor_rounds: u8,
+    floor_rounds: u16,
     floor_min: Ns,
 }
 
 impl BaseRtt {
-    pub(super) fn new(configured: Ns) -> Self {
+    pub(super) fn new(params: &Params, configured: Ns) -> Self {
         Self {
             value: configured,
             source: Source::Config,
             verifying: false,
-            verify_rounds: VERIFY_FIRST,
-            verify_interval: VERIFY_FIRST,
+            verify_rounds: params.verify_first_rtts,
+            verify_interval: params.verify_first_rtts,
             floor_rounds: 0,
             floor_min: Ns::MAX,
         }
@@ -87,7 +76,13 @@ impl BaseRtt {
     }
 
     /// Takes a sample and returns whether the base RTT changed.
-    pub(super) fn on_sample(&mut self, rtt: Ns, full_packet: bool, marked: bool) -> bool {
+    pub(super) fn on_sample(
+        &mut self,
+        params: &Params,
+        rtt: Ns,
+        full_packet: bool,
+        marked: bool,
+    ) -> bool {
         let source = if full_packet {
             Source::FullPacket
         } else {
@@ -101,8 +96,8 @@ impl BaseRtt {
         };
         if replace {
             if rtt / 5 > self.value / 4 {
-                self.verify_interval = VERIFY_SOON;
-                self.verify_rounds = VERIFY_SOON;
+                self.verify_interval = params.verify_soon_rtts;
+                self.verify_rounds = params.verify_soon_rtts;
             }
             self.value = rtt;
             self.source = source;
@@ -111,17 +106,17 @@ impl BaseRtt {
     }
 
     /// An RTT is over.
-    pub(super) fn on_round(&mut self) -> Option<Verify> {
+    pub(super) fn on_round(&mut self, params: &Params) -> Option<Verify> {
         self.verify_rounds = self.verify_rounds.saturating_sub(1);
         if self.verify_rounds > 0 {
             return None;
         }
         self.verifying = !self.verifying;
         if self.verifying {
-            self.verify_rounds = VERIFY_ROUNDS;
+            self.verify_rounds = params.verify_rtts;
             Some(Verify::Begin)
         } else {
-            self.verify_interval = (2 * self.verify_interval).min(VERIFY_LONGEST);
+            self.verify_interval = (2 * self.verify_interval).min(params.verify_longest_rtts);
             self.verify_rounds = self.verify_interval;
             Some(Verify::End)
         }
@@ -130,10 +125,10 @@ impl BaseRtt {
     /// The window is as small as it gets and the delay is as high as before.
     ///
     /// Returns whether the base RTT changed.
-    pub(super) fn on_floor(&mut self, rtt: Ns, round_over: bool) -> bool {
+    pub(super) fn on_floor(&mut self, params: &Params, rtt: Ns, round_over: bool) -> bool {
         self.floor_min = self.floor_min.min(rtt);
-        self.floor_rounds += u8::from(round_over);
-        if self.floor_rounds < REMEASURE_ROUNDS {
+        self.floor_rounds += u16::from(round_over);
+        if self.floor_rounds < params.remeasure_rtts {
             return false;
         }
         self.value = self.floor_min;

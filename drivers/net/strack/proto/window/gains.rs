@@ -13,7 +13,11 @@
 //! There is no floating point in the kernel, so `a`, `b` and the fast increase
 //! are kept with 16 fraction bits.
 
-use crate::proto::Ns;
+use super::params::Params;
+use crate::proto::{
+    params::percent,
+    Ns, //
+};
 
 /// Bandwidth-delay product of the reference fabric in bytes.
 const REFERENCE_BDP: u64 = 150_000;
@@ -37,19 +41,28 @@ pub struct Gains {
     pub mtu: u64,
     /// Bandwidth-delay product in bytes.
     pub bdp: u64,
+    /// Strength of the increases.
+    pub params: Params,
 }
 
 impl Gains {
     /// The gains as the specification has them.
-    pub fn new(link_bytes_per_sec: u64, base_rtt: Ns, target_delay: Ns, mtu: u64) -> Self {
+    pub fn new(
+        params: Params,
+        link_bytes_per_sec: u64,
+        base_rtt: Ns,
+        target_delay: Ns,
+        mtu: u64,
+    ) -> Self {
         let bdp = bytes_in(link_bytes_per_sec, base_rtt);
         let a = bdp.saturating_mul(ONE) / REFERENCE_BDP;
         Self {
             a,
             b: target_delay.saturating_mul(ONE) / REFERENCE_RTT,
-            fast: a / 4,
+            fast: percent(a, params.fast_percent),
             mtu,
             bdp,
+            params,
         }
     }
 
@@ -59,12 +72,16 @@ impl Gains {
     /// `b`: unlimited, it overshoots from some 100 us on. `b` is limited to where
     /// the gain is one half. The fast increase at most doubles the window per RTT,
     /// and on slow links still adds half of it, so that a window that starts small
-    /// opens within some ten RTTs.
+    /// opens within some ten RTTs. (Those are the defaults.)
     pub fn clamped(self) -> Self {
-        let b_limit = ONE * REFERENCE_BDP / (8 * self.mtu.max(1));
+        let params = &self.params;
+        let strength = self.mtu.max(1) * u64::from(params.alpha_percent);
+        let b_limit = ONE * REFERENCE_BDP * u64::from(params.gain_max_percent) / strength;
+        let fast_most = percent(ONE, params.fast_max_percent);
+        let fast_least = percent(ONE, params.fast_min_percent).min(fast_most);
         Self {
             b: self.b.min(b_limit),
-            fast: self.fast.clamp(ONE / 2, ONE),
+            fast: self.fast.clamp(fast_least, fast_most),
             ..self
         }
     }
@@ -72,22 +89,23 @@ impl Gains {
     /// Proportional increase per RTT in bytes when there is no delay at all: the
     /// specification's alpha, times the target delay.
     pub fn proportional(&self) -> u64 {
-        scale(scale(4 * self.mtu, self.a), self.b)
+        let alpha = percent(self.mtu, self.params.alpha_percent);
+        scale(scale(alpha, self.a), self.b)
     }
 
     /// Fair increase per RTT in bytes.
     pub fn fair(&self) -> u64 {
-        scale(5 * self.mtu, self.a)
+        scale(percent(self.mtu, self.params.fair_percent), self.a)
     }
 
     /// Constant increase per RTT in bytes: 0.15 packets on the reference fabric.
     pub fn eta(&self) -> u64 {
-        scale(3 * self.mtu, self.a) / 20
+        percent(scale(self.mtu, self.a), self.params.eta_percent)
     }
 
-    /// Largest window in bytes: one and a half bandwidth-delay products.
+    /// Largest window in bytes: some bandwidth-delay products.
     pub fn max_window(&self) -> u64 {
-        self.bdp.saturating_add(self.bdp / 2)
+        percent(self.bdp, self.params.max_window_percent)
     }
 }
 

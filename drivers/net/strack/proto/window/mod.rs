@@ -5,6 +5,7 @@
 mod base;
 mod gains;
 mod nscc;
+mod params;
 
 pub use self::{
     gains::Gains,
@@ -12,12 +13,36 @@ pub use self::{
         Nscc,
         NsccConfig, //
     },
+    params::Params,
 };
 
 use super::{
     counter::Counter,
     Ns, //
 };
+
+/// What a window derives from its constants and from the base RTT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Derived {
+    /// Queueing delay aimed at.
+    pub target: Ns,
+    /// Queueing delay, averaged over about one window.
+    pub avg_delay: Ns,
+    /// Largest window in bytes.
+    pub max_window: u64,
+    /// Scaling by bandwidth-delay product, 16 fraction bits.
+    pub a: u64,
+    /// Scaling by target delay, 16 fraction bits, limits applied.
+    pub b: u64,
+    /// Proportional increase without delay, bytes per RTT.
+    pub proportional: u64,
+    /// Fair increase, bytes per RTT.
+    pub fair: u64,
+    /// Constant increase, bytes per RTT.
+    pub eta: u64,
+    /// Fast increase, bytes per acknowledged byte, 16 fraction bits.
+    pub fast: u64,
+}
 
 /// The congestion window of a connection.
 // There is one per connection, and the small variant is for tests only.
@@ -71,7 +96,8 @@ impl Window {
         }
     }
 
-    /// The receiver asks to slow down by `penalty` / 128 of `new_bytes`.
+    /// The receiver asks to slow down by `penalty` / 128 of `new_bytes`, or does not ask
+    /// any more if `penalty` is zero: then the window is what it was before.
     pub fn on_penalty(&mut self, penalty: u16, new_bytes: u64) {
         if let Self::Nscc(nscc) = self {
             nscc.on_penalty(penalty, new_bytes);
@@ -92,6 +118,13 @@ impl Window {
         }
     }
 
+    /// A packet of `bytes` was cut off by a switch or not taken by its receiver.
+    pub fn on_trimmed(&mut self, bytes: u64) {
+        if let Self::Nscc(nscc) = self {
+            nscc.on_trimmed(bytes);
+        }
+    }
+
     /// The retransmission timer expired; the packets it found lost are reported
     /// to [`Self::on_loss`] besides.
     pub fn on_timeout(&mut self, _now: Ns) {
@@ -105,6 +138,14 @@ impl Window {
         match self {
             Self::Nscc(nscc) => nscc.base_rtt(),
             Self::Fixed(_) => 0,
+        }
+    }
+
+    /// What there is to see of it, all zero if nothing is derived.
+    pub fn derived(&self) -> Derived {
+        match self {
+            Self::Nscc(nscc) => nscc.derived(),
+            Self::Fixed(_) => Derived::default(),
         }
     }
 

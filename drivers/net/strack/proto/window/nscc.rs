@@ -15,7 +15,8 @@
 //! and 3.6.13, which descends from STrack, with these changes for software and
 //! for fabrics far from 100 Gb/s and 12 us:
 //!
-//! * The delay is the median of three samples: hosts jitter.
+//! * The delay is the median of three samples: hosts jitter, and of many paths a few
+//!   are always busier than the rest.
 //! * The target delay is the base RTT, but at least 50 us for the same reason.
 //!   The delay counts as none up to an eighth of the target, at least 1 us.
 //! * The configured base RTT is a hint only, see [`super::base`].
@@ -40,44 +41,19 @@ use super::{
         Gains,
         ONE, //
     },
+    params::Params,
+    Derived, //
 };
 use crate::proto::{
     counter::Counter,
-    rtt::Median3,
+    params::{
+        percent,
+        permille, //
+    },
+    rtt::Median,
     Ns,
     USEC, //
 };
-
-/// Acknowledged packets after which accumulated increases are applied.
-const ADJUST_PACKETS: u64 = 8;
-
-/// The largest window is never below this many packets.
-const MAX_WINDOW_FLOOR: u64 = 8;
-
-/// Proportional increase per RTT: at most this fraction of the window.
-const PROPORTIONAL_SHARE: u64 = 4;
-
-/// The same for some time after heavy loss.
-const CROWDED_SHARE: u64 = 32;
-
-/// How many RTTs that is.
-const CROWDED_ROUNDS: u8 = 32;
-
-/// Loss is heavy if more than this fraction of the delivered bytes was lost.
-const HEAVY_LOSS: u64 = 8;
-
-/// Loss is judged over a window of data, at least over this many packets.
-const LOSS_SAMPLE: u64 = 32;
-
-/// Strength of the decrease, in 1024ths: 0.8.
-const DECREASE: u64 = 819;
-
-/// Quick adapt applies when less than this part of the largest window was
-/// delivered, as a power of two.
-const QUICK_ADAPT_GATE: u32 = 3;
-
-/// What the window is divided by while the base RTT is verified.
-const VERIFY_CUT: u64 = 4;
 
 /// What NSCC has to be told.
 #[derive(Clone, Copy, Debug)]
@@ -92,11 +68,14 @@ pub struct NsccConfig {
     pub initial_window: u64,
     /// Smallest target delay.
     pub min_target: Ns,
+    /// Constants.
+    pub params: Params,
 }
 
 /// The state of one congestion window.
 #[derive(Clone, Copy, Debug)]
 pub struct Nscc {
+    params: Params,
     link_bytes_per_sec: u64,
     mtu: u64,
     min_target: Ns,
@@ -109,7 +88,7 @@ pub struct Nscc {
 
     cwnd: u64,
     inflight: u64,
-    delay: Median3,
+    delay: Median,
     avg_delay: Ns,
 
     /// When the current RTT began.
@@ -135,7 +114,11 @@ pub struct Nscc {
     sample_delivered: u64,
     sample_lost: u64,
     /// RTTs for which the window still grows slowly because of heavy loss.
-    crowded: u8,
+    crowded: u16,
+    /// A packet was trimmed, or refused by its receiver: the window may be far too wide.
+    overwhelmed: bool,
+    /// The window before the receiver asked to slow down.
+    before_penalty: Option<u64>,
 
     /// Timeouts in a row without progress.
     timeouts: u8,
@@ -145,17 +128,19 @@ impl Nscc {
     /// A window before the first packet.
     pub fn new(config: NsccConfig) -> Self {
         let mtu = u64::from(config.mtu.max(1));
+        let params = config.params;
         let mut nscc = Self {
+            params,
             link_bytes_per_sec: config.link_bytes_per_sec,
             mtu,
             min_target: config.min_target.max(USEC),
-            base_rtt: BaseRtt::new(config.config_base_rtt),
+            base_rtt: BaseRtt::new(&params, config.config_base_rtt),
             target: 0,
-            gains: Gains::new(0, 0, 0, mtu),
+            gains: Gains::new(params, 0, 0, 0, mtu),
             max_window: 0,
             cwnd: config.initial_window.max(mtu),
             inflight: 0,
-            delay: Median3::new(),
+            delay: Median::new(params.delay_samples),
             avg_delay: 0,
             round_start: 0,
             last_decrease: None,
@@ -169,6 +154,8 @@ impl Nscc {
             sample_delivered: 0,
             sample_lost: 0,
             crowded: 0,
+            overwhelmed: false,
+            before_penalty: None,
             timeouts: 0,
         };
         nscc.rescale();
@@ -195,6 +182,21 @@ impl Nscc {
         self.max_window
     }
 
+    /// What follows from the constants and the measurements.
+    pub(super) fn derived(&self) -> Derived {
+        Derived {
+            target: self.target,
+            avg_delay: self.avg_delay,
+            max_window: self.max_window,
+            a: self.gains.a,
+            b: self.gains.b,
+            proportional: self.gains.proportional(),
+            fair: self.gains.fair(),
+            eta: self.gains.eta(),
+            fast: self.gains.fast,
+        }
+    }
+
     pub(super) fn on_send(&mut self, bytes: u64) {
         self.inflight = self.inflight.saturating_add(bytes);
     }
@@ -212,7 +214,10 @@ impl Nscc {
         let rtt = rtt?;
 
         let full_packet = new_bytes >= self.mtu / 4 * 3;
-        if self.base_rtt.on_sample(rtt, full_packet, marked) {
+        if self
+            .base_rtt
+            .on_sample(&self.params, rtt, full_packet, marked)
+        {
             self.rescale();
         }
         let delay = self.delay.push(rtt.saturating_sub(self.base_rtt.get()));
@@ -232,7 +237,7 @@ impl Nscc {
             }
         } else {
             self.leave_fast_increase();
-            if marked || self.avg_delay / 2 >= self.target {
+            if marked || self.avg_delay >= percent(self.target, self.params.unmarked_percent) {
                 return self.decrease(now);
             }
             if window_used {
@@ -245,12 +250,21 @@ impl Nscc {
     }
 
     pub(super) fn on_penalty(&mut self, penalty: u16, new_bytes: u64) {
-        if penalty == 0 {
-            return;
+        if penalty > 0 {
+            if self.before_penalty.is_none() {
+                self.before_penalty = Some(self.cwnd);
+                // What is not in use is not worth keeping either.
+                self.cwnd = self.cwnd.min(self.inflight.saturating_add(new_bytes));
+            }
+            let cut = new_bytes.saturating_mul(u64::from(penalty)) / 128;
+            self.cwnd = self.cwnd.saturating_sub(cut).max(self.mtu);
+            self.forget_increase();
+        } else if new_bytes > 0 {
+            // It was the receiver's trouble, not the fabric's, and it is over.
+            if let Some(before) = self.before_penalty.take() {
+                self.cwnd = self.cwnd.max(before.min(self.max_window));
+            }
         }
-        let cut = new_bytes.saturating_mul(u64::from(penalty)) / 128;
-        self.cwnd = self.cwnd.saturating_sub(cut).max(self.mtu);
-        self.forget_increase();
     }
 
     pub(super) fn on_path_loss(&mut self, bytes: u64) {
@@ -264,6 +278,11 @@ impl Nscc {
         let one_packet = bytes.min(self.mtu);
         self.cwnd = self.cwnd.saturating_sub(one_packet).max(self.mtu);
         self.leave_fast_increase();
+    }
+
+    pub(super) fn on_trimmed(&mut self, bytes: u64) {
+        self.overwhelmed = true;
+        self.on_loss(bytes);
     }
 
     pub(super) fn on_timeout(&mut self) {
@@ -284,15 +303,16 @@ impl Nscc {
     fn rescale(&mut self) {
         let base_rtt = self.base_rtt.get();
         let link = self.link_bytes_per_sec;
-        self.target = base_rtt.max(self.min_target);
-        self.gains = Gains::new(link, base_rtt, self.target, self.mtu).clamped();
+        let params = self.params;
+        self.target = percent(base_rtt, params.target_percent).max(self.min_target);
+        self.gains = Gains::new(params, link, base_rtt, self.target, self.mtu).clamped();
         // On a short RTT it takes more to keep the link busy while hosts jitter.
         let jitter = bytes_in(link, self.target);
         self.max_window = self
             .gains
             .max_window()
-            .max(jitter.saturating_add(jitter / 2))
-            .max(MAX_WINDOW_FLOOR * self.mtu);
+            .max(percent(jitter, params.max_window_percent))
+            .max(u64::from(params.max_window_packets) * self.mtu);
     }
 
     fn on_delivered(&mut self, bytes: u64) {
@@ -304,12 +324,14 @@ impl Nscc {
         if bytes > 0 {
             self.timeouts = 0;
         }
+        let least = u64::from(self.params.loss_sample_packets) * self.mtu;
         let sample = self.sample_delivered.saturating_add(self.sample_lost);
-        if sample < self.cwnd.max(LOSS_SAMPLE * self.mtu) {
+        if sample < self.cwnd.max(least) {
             return;
         }
-        if self.sample_lost > self.sample_delivered / HEAVY_LOSS {
-            self.crowded = CROWDED_ROUNDS;
+        let heavy = permille(self.sample_delivered, self.params.heavy_loss_permille);
+        if self.sample_lost > heavy {
+            self.crowded = self.params.crowded_rtts;
         }
         self.sample_delivered = 0;
         self.sample_lost = 0;
@@ -317,8 +339,9 @@ impl Nscc {
 
     /// Averages the delay over about one window of data.
     fn average(&mut self, delay: Ns, new_bytes: u64) {
-        let weight = new_bytes.max(self.mtu).min(self.cwnd);
-        let step = self.avg_delay.abs_diff(delay).saturating_mul(weight) / self.cwnd;
+        let span = percent(self.cwnd, self.params.average_percent).max(1);
+        let weight = new_bytes.max(self.mtu).min(span);
+        let step = self.avg_delay.abs_diff(delay).saturating_mul(weight) / span;
         self.avg_delay = if delay >= self.avg_delay {
             self.avg_delay.saturating_add(step).min(delay)
         } else {
@@ -333,13 +356,14 @@ impl Nscc {
         }
         self.round_start = now;
         self.crowded = self.crowded.saturating_sub(1);
-        match self.base_rtt.on_round() {
+        let cut = u64::from(self.params.verify_cut);
+        match self.base_rtt.on_round(&self.params) {
             Some(Verify::Begin) => {
-                self.cwnd = (self.cwnd / VERIFY_CUT).max(self.mtu);
+                self.cwnd = (self.cwnd / cut).max(self.mtu);
                 self.forget_increase();
             }
             Some(Verify::End) => {
-                let restored = self.cwnd.saturating_mul(VERIFY_CUT);
+                let restored = self.cwnd.saturating_mul(cut);
                 self.cwnd = restored.min(self.max_window);
                 self.forget_increase();
             }
@@ -354,9 +378,10 @@ impl Nscc {
             return false;
         }
         let measured = self.achieved_until.is_some();
-        let little = self.achieved < self.max_window >> QUICK_ADAPT_GATE;
+        let little = self.achieved < self.max_window >> self.params.qa_gate;
+        let far = delay >= percent(self.target, self.params.qa_percent);
         let delivered = self.achieved.max(self.mtu);
-        let adapt = measured && little && delay / 4 >= self.target && delivered < self.cwnd;
+        let adapt = measured && little && (far || self.overwhelmed) && delivered < self.cwnd;
         if adapt {
             self.cwnd = delivered;
             self.ignore = self.inflight;
@@ -364,6 +389,7 @@ impl Nscc {
             self.forget_increase();
         }
         let period = self.base_rtt.get().saturating_add(self.target);
+        self.overwhelmed = false;
         self.achieved = 0;
         self.achieved_until = Some(now.saturating_add(period));
         adapt
@@ -373,9 +399,9 @@ impl Nscc {
     fn remeasure_at_floor(&mut self, rtt: Ns, delay: Ns, marked: bool, round_over: bool) {
         if marked || self.cwnd > 2 * self.mtu || delay / 2 < self.target {
             self.base_rtt.off_floor();
-        } else if self.base_rtt.on_floor(rtt, round_over) {
+        } else if self.base_rtt.on_floor(&self.params, rtt, round_over) {
             self.rescale();
-            self.delay = Median3::new();
+            self.delay = Median::new(self.params.delay_samples);
             self.avg_delay = 0;
             self.fast = true;
         }
@@ -383,7 +409,9 @@ impl Nscc {
 
     /// Increase in proportion to how far the delay is below the target.
     fn approach_target(&mut self, delay: Ns, new_bytes: u64) {
-        if delay > (self.target / 8).max(USEC) {
+        let params = &self.params;
+        let quiet = permille(self.target, params.quiet_permille).max(params.quiet_min_ns.into());
+        if delay > quiet {
             self.leave_fast_increase();
         } else {
             self.undelayed = self.undelayed.saturating_add(new_bytes);
@@ -395,9 +423,9 @@ impl Nscc {
             return;
         }
         let limit = if self.crowded > 0 {
-            self.cwnd / CROWDED_SHARE
+            permille(self.cwnd, self.params.crowded_permille)
         } else {
-            (self.cwnd / PROPORTIONAL_SHARE).max(self.mtu)
+            percent(self.cwnd, self.params.increase_max_percent).max(self.mtu)
         };
         let headroom = (self.target - delay).saturating_mul(ONE) / self.target;
         let increase = self.gains.proportional().min(limit);
@@ -416,7 +444,8 @@ impl Nscc {
     }
 
     fn apply_increase(&mut self, round_over: bool, may_grow: bool) {
-        if !round_over && self.received <= ADJUST_PACKETS * self.mtu {
+        let enough = u64::from(self.params.adjust_packets) * self.mtu;
+        if !round_over && self.received <= enough {
             return;
         }
         self.cwnd = self.cwnd.saturating_add(self.increase / self.cwnd);
@@ -442,9 +471,10 @@ impl Nscc {
             return None;
         }
         let excess = self.avg_delay - self.target;
-        let cut = DECREASE.saturating_mul(excess) / self.avg_delay;
-        let keep = 1024_u64.saturating_sub(cut).max(512);
-        self.cwnd = (self.cwnd.saturating_mul(keep) / 1024).max(self.mtu);
+        let share = |percent: u16| u64::from(percent) * ONE / 100;
+        let cut = share(self.params.gamma_percent).saturating_mul(excess) / self.avg_delay;
+        let keep = ONE - cut.min(share(self.params.decrease_max_percent));
+        self.cwnd = scale(self.cwnd, keep).max(self.mtu);
         self.last_decrease = Some(now);
         self.forget_increase();
         Some(Counter::WindowDecrease)

@@ -37,6 +37,9 @@ use crate::proto::{
     psn::Psn, //
 };
 
+/// Bits in a SACK bitmap.
+pub const SACK_BITS: u32 = u64::BITS;
+
 /// Largest receiver penalty.
 pub const MAX_PENALTY: u16 = 127;
 

@@ -31,7 +31,8 @@ mod reset;
 pub use self::{
     ack::{
         AckHeader,
-        MAX_PENALTY, //
+        MAX_PENALTY,
+        SACK_BITS, //
     },
     data::DataHeader,
     handshake::{
@@ -123,8 +124,10 @@ pub mod flags {
     pub const ACK_SACK: u8 = 0x08;
     /// ACK: the packet that triggered it had been received before.
     pub const ACK_DUP: u8 = 0x10;
+    /// ACK: the packet that triggered it has not been taken.
+    pub const ACK_NACK: u8 = 0x20;
     /// All flags of ACK.
-    pub const ACK_ALL: u8 = 0x1f;
+    pub const ACK_ALL: u8 = 0x3f;
 
     /// RESET: sent by someone who does not know the connection, see there.
     pub const RESET_REFLECT: u8 = 0x01;
