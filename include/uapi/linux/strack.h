@@ -199,6 +199,23 @@ enum strack_state {
  * @sti_credit: packets the peer is willing to take beyond those sent
  * @sti_snd_window: bytes the peer is willing to take beyond those sent
  * @sti_rcv_window: bytes this side is willing to take
+ * @sti_target_ns: queueing delay that the congestion window aims at
+ * @sti_delay_ns: queueing delay, averaged over about one window
+ * @sti_max_cwnd: largest congestion window, bytes
+ * @sti_proportional: proportional increase without delay, bytes per round trip
+ * @sti_fair: fair increase, bytes per round trip
+ * @sti_eta: constant increase, bytes per round trip
+ * @sti_scale_a: scaling by bandwidth-delay product, 65536ths
+ * @sti_scale_b: scaling by target delay, limits applied, 65536ths
+ * @sti_fast: fast increase per acknowledged byte, 65536ths
+ * @sti_penalty: how hard the peer asks this side to slow down, 128ths
+ * @sti_reorder_ns: age from which a packet that many others have overtaken
+ *	is lost
+ * @sti_probe_ns: silence after which packets in flight are asked for
+ * @sti_reorder_packets: so many packets overtaking one are suspicious
+ * @sti_stretch: stretch of these limits and of the timeout by packets that
+ *	were late, percent; 100 is none
+ * @sti_refused: packets that the peer has seen and could not take
  *
  * getsockopt() copies min(optlen, size known to the kernel) bytes and sets
  * optlen to the number copied; a length below 8 (sti_size and sti_version)
@@ -237,6 +254,21 @@ struct strack_info {
 	__u32	sti_credit;
 	__u32	sti_snd_window;
 	__u32	sti_rcv_window;
+	__u64	sti_target_ns;
+	__u64	sti_delay_ns;
+	__u64	sti_max_cwnd;
+	__u64	sti_proportional;
+	__u64	sti_fair;
+	__u64	sti_eta;
+	__u32	sti_scale_a;
+	__u32	sti_scale_b;
+	__u32	sti_fast;
+	__u32	sti_penalty;
+	__u64	sti_reorder_ns;
+	__u64	sti_probe_ns;
+	__u32	sti_reorder_packets;
+	__u32	sti_stretch;
+	__u64	sti_refused;
 };
 
 #endif /* _UAPI_LINUX_STRACK_H */

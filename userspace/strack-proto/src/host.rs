@@ -2,7 +2,10 @@
 
 //! What the protocol expects from its host, in user space.
 
-use alloc::vec::Vec;
+use alloc::{
+    boxed::Box,
+    vec::Vec, //
+};
 use core::{
     hash::Hasher,
     ops::{
@@ -40,6 +43,31 @@ impl<T> Deref for Buffer<T> {
 
 impl<T> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+/// One value in memory of its own.
+#[derive(Debug)]
+pub struct Owned<T>(Box<T>);
+
+impl<T> Owned<T> {
+    /// Moves `value` there.
+    pub fn new(value: T) -> Result<Self, AllocError> {
+        Ok(Self(Box::new(value)))
+    }
+}
+
+impl<T> Deref for Owned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Owned<T> {
+    fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }
 }

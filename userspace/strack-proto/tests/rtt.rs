@@ -95,14 +95,20 @@ fn base_ages_slowly() {
 
 proptest! {
     #[test]
-    fn median_of_three(values in prop::collection::vec(any::<u64>(), 3..50)) {
-        let mut median = Median::new(3);
-        for &value in &values {
+    fn median_of_the_last(
+        size in 1..=5u16,
+        values in prop::collection::vec(prop_oneof![any::<u64>(), 0..4u64], 5..50),
+    ) {
+        let mut median = Median::new(size);
+        prop_assert_eq!(median.get(), 0);
+        prop_assert_eq!(median.push(values[0]), values[0]);
+        for &value in &values[1..] {
             median.push(value);
         }
-        let mut last = values[values.len() - 3..].to_vec();
+        let size = usize::from(size);
+        let mut last = values[values.len() - size..].to_vec();
         last.sort_unstable();
-        prop_assert_eq!(median.get(), last[1]);
+        prop_assert_eq!(median.get(), last[(size - 1) / 2]);
     }
 
     #[test]

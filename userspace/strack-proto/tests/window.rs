@@ -102,7 +102,7 @@ fn constants_of_the_specification() {
     let fixed = |value: u64| value as f64 / 65_536.0;
     let close = |value: f64, expected: f64| (value - expected).abs() <= expected * 0.003;
     for (link, base_rtt, target, mtu, a, b, alpha, fair, eta, fast, max_window) in table {
-        let gains = Gains::new(params(), link, base_rtt, target, mtu);
+        let gains = Gains::new(&params(), link, base_rtt, target, mtu);
         assert!(close(fixed(gains.a), a), "{gains:?}");
         assert!(close(fixed(gains.b), b), "{gains:?}");
         let per_us = gains.proportional() as f64 * USEC as f64 / target as f64;
@@ -118,17 +118,17 @@ fn constants_of_the_specification() {
 fn constants_are_clamped() {
     let one = 65_536;
     // b to 150000 / (8 * MTU), the fast increase to a doubling per RTT.
-    let long = Gains::new(params(), 10 * GBPS, MSEC, MSEC, 1500).clamped();
+    let long = Gains::new(&params(), 10 * GBPS, MSEC, MSEC, 1500).clamped(&params());
     assert_eq!(long.b, one * 25 / 2);
     assert_eq!(long.fast, one);
-    let long = Gains::new(params(), 10 * GBPS, MSEC, MSEC, 4096).clamped();
+    let long = Gains::new(&params(), 10 * GBPS, MSEC, MSEC, 4096).clamped(&params());
     assert_eq!(long.b * 1000 / one, 4577);
     // Within the limits nothing changes, but a small window opens fast enough.
-    let short = Gains::new(params(), 10 * GBPS, 100 * USEC, 100 * USEC, 1500);
-    assert_eq!(short.clamped().b, short.b);
-    assert_eq!(short.clamped().fast, one / 2);
+    let short = Gains::new(&params(), 10 * GBPS, 100 * USEC, 100 * USEC, 1500);
+    assert_eq!(short.clamped(&params()).b, short.b);
+    assert_eq!(short.clamped(&params()).fast, one / 2);
     // Nothing overflows.
-    let absurd = Gains::new(params(), u64::MAX, u64::MAX, u64::MAX, 9000).clamped();
+    let absurd = Gains::new(&params(), u64::MAX, u64::MAX, u64::MAX, 9000).clamped(&params());
     assert!(absurd.proportional() > 0 && absurd.fair() > 0 && absurd.eta() > 0);
 }
 

@@ -134,11 +134,42 @@ info! {
     snd_window: u32,
     /// Bytes this side is willing to take.
     rcv_window: u32,
+    /// Queueing delay that the congestion window aims at.
+    target_ns: u64,
+    /// Queueing delay, averaged over about one window.
+    delay_ns: u64,
+    /// Largest congestion window, bytes.
+    max_cwnd: u64,
+    /// Proportional increase without delay, bytes per round trip.
+    proportional: u64,
+    /// Fair increase, bytes per round trip.
+    fair: u64,
+    /// Constant increase, bytes per round trip.
+    eta: u64,
+    /// Scaling by bandwidth-delay product, 65536ths.
+    scale_a: u32,
+    /// Scaling by target delay, limits applied, 65536ths.
+    scale_b: u32,
+    /// Fast increase per acknowledged byte, 65536ths.
+    fast: u32,
+    /// How hard the peer asks this side to slow down, 128ths.
+    penalty: u32,
+    /// Age from which a packet that many others have overtaken is lost.
+    reorder_ns: u64,
+    /// Silence after which packets in flight are asked for.
+    probe_ns: u64,
+    /// So many packets overtaking one are suspicious.
+    reorder_packets: u32,
+    /// Stretch of these limits and of the timeout by packets that were late, percent; 100
+    /// is none.
+    stretch: u32,
+    /// Packets that the peer has seen and could not take.
+    refused: u64,
 }
 
-const _: () = assert!(size_of::<StrackInfo>() == 192);
+const _: () = assert!(size_of::<StrackInfo>() == 288);
 
-// SAFETY: Integers; eight of 32 bits, eighteen of 64, four of 32, which leaves no gap.
+// SAFETY: Integers, those of 32 bits always in pairs, which leaves no gap.
 unsafe impl Plain for StrackInfo {}
 
 impl StrackInfo {

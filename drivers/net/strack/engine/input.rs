@@ -25,6 +25,7 @@ use crate::{
     observe::counters::Event,
     proto::{
         connection::{
+            Refusal,
             RxMeta as PacketMeta,
             Verdict, //
         },
@@ -131,17 +132,18 @@ impl Kept {
 }
 
 fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, kept: &mut Kept) {
-    if let Packet::Data(header) = &segment.packet {
-        if inner.lacks_room_for(header.psn) {
-            walk.ns.event(Event::RxNoRoom);
-            return;
-        }
-    }
     let meta = PacketMeta {
         ce: walk.meta.ce,
         entropy: walk.meta.src_port,
         payload: segment.len,
     };
+    if let Packet::Data(header) = &segment.packet {
+        if inner.lacks_room_for(header.psn) {
+            walk.ns.event(Event::RxNoRoom);
+            inner.proto.refuse(now, header, meta, Refusal::NoRoom);
+            return;
+        }
+    }
     match inner.proto.on_packet(now, &segment.packet, meta) {
         // The connection has counted what it drops.
         Verdict::Handled | Verdict::Drop(_) => (),

@@ -30,10 +30,12 @@ use crate::{
             Profile, //
         },
         counter::Counter,
+        loss,
         spray::{
             MAX_PATHS,
             MIN_ENTROPY, //
         },
+        window,
         Ns,
         MSEC,
         SEC,
@@ -157,6 +159,8 @@ impl NetNs {
     /// The settings as they are now, for a connection about to be made.
     pub(crate) fn config(&self) -> Config {
         let sysctl = &self.net;
+        let mut params = sysctl.params();
+        let mut param = || params.next().unwrap_or(0);
         let mut config = Config {
             paths: u16::try_from(sysctl.paths()).unwrap_or(1),
             burst_max: u16::try_from(sysctl.burst_max()).unwrap_or(1),
@@ -169,6 +173,8 @@ impl NetNs {
             time_wait: Ns::from(sysctl.time_wait_ms()) * MSEC,
             seed: random(),
             entropy_base: random_entropy_base(),
+            nscc: window::Params::read(&mut param),
+            loss: loss::Params::read(&mut param),
             ..Config::default()
         };
         if let Some(&(_, profile)) = Profile::ALL.get(sysctl.profile() as usize) {

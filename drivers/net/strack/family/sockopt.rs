@@ -321,6 +321,22 @@ fn info(socket: &Socket) -> bindings::strack_info {
     raw.sti_credit = info.send_credit;
     raw.sti_snd_window = u32::try_from(info.send_window).unwrap_or(u32::MAX);
     raw.sti_rcv_window = info.rcv_window;
+    let cut = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    raw.sti_target_ns = info.window.target;
+    raw.sti_delay_ns = info.window.avg_delay;
+    raw.sti_max_cwnd = info.window.max_window;
+    raw.sti_proportional = info.window.proportional;
+    raw.sti_fair = info.window.fair;
+    raw.sti_eta = info.window.eta;
+    raw.sti_scale_a = cut(info.window.a);
+    raw.sti_scale_b = cut(info.window.b);
+    raw.sti_fast = cut(info.window.fast);
+    raw.sti_penalty = u32::from(info.penalty);
+    raw.sti_reorder_ns = info.reorder_age;
+    raw.sti_probe_ns = info.probe_wait;
+    raw.sti_reorder_packets = cut(info.reorder_packets);
+    raw.sti_stretch = u32::from(info.reorder_stretch);
+    raw.sti_refused = info.refused;
     raw
 }
 

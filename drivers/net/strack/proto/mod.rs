@@ -15,7 +15,7 @@
 //! nothing a peer sends can make it panic.
 //!
 //! The only thing expected from the host is the module `crate::host`: a fixed
-//! size buffer and a keyed hash.
+//! size buffer, memory for one value, and a keyed hash.
 
 #![forbid(unsafe_code)]
 

@@ -71,16 +71,16 @@ pub(super) use parameters;
 
 /// `value` times `percent` / 100.
 pub(super) fn percent(value: u64, percent: u16) -> u64 {
-    part(value, percent, 100)
+    part::<100>(value, percent)
 }
 
 /// `value` times `permille` / 1000.
 pub(super) fn permille(value: u64, permille: u16) -> u64 {
-    part(value, permille, 1000)
+    part::<1000>(value, permille)
 }
 
-fn part(value: u64, factor: u16, divisor: u64) -> u64 {
-    let factor = u64::from(factor);
-    let whole = (value / divisor).saturating_mul(factor);
-    whole.saturating_add(value % divisor * factor / divisor)
+fn part<const WHOLE: u64>(value: u64, parts: u16) -> u64 {
+    let parts = u64::from(parts);
+    let rest = (value % WHOLE).saturating_mul(parts) / WHOLE;
+    (value / WHOLE).saturating_mul(parts).saturating_add(rest)
 }

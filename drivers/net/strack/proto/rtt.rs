@@ -67,11 +67,16 @@ impl Median {
 
     /// The median (the lower one of an even number), or 0 before the first value.
     pub fn get(&self) -> Ns {
-        let size = usize::from(self.size);
-        let mut sorted = self.last;
-        let values = sorted.get_mut(..size).unwrap_or(&mut []);
-        values.sort_unstable();
-        values.get((size - 1) / 2).copied().unwrap_or(0)
+        let values = self.last.get(..self.size.into()).unwrap_or(&[]);
+        // The one that as many others are below as above, the older of equals first.
+        let wanted = values.len().saturating_sub(1) / 2;
+        let rank = |(i, value): (usize, &Ns)| {
+            let below = |&(j, other): &(usize, &Ns)| other < value || other == value && j > i;
+            values.iter().enumerate().filter(below).count()
+        };
+        let mut ranked = values.iter().enumerate();
+        let median = ranked.find(|&one| rank(one) == wanted);
+        median.map_or(0, |(_, &value)| value)
     }
 }
 

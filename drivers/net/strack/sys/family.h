@@ -79,8 +79,23 @@ struct strack_sysctl {
 };
 
 /**
+ * struct strack_param - a constant of the protocol that an administrator may change
+ * @name: its name in net.strack
+ * @value: unless set
+ * @min: least valid value
+ * @max: largest valid value
+ */
+struct strack_param {
+	const char *name;
+	int value;
+	int min;
+	int max;
+};
+
+/**
  * struct strack_net - per network namespace
  * @sysctl: the settings above
+ * @params: values of the protocol's constants, in the order of strack_params()
  * @header: their registration
  * @net: back pointer, valid as long as this structure
  * @accept_work: runs strack_accept_work() in process context
@@ -88,6 +103,7 @@ struct strack_sysctl {
  */
 struct strack_net {
 	struct strack_sysctl sysctl;
+	int *params;
 	struct ctl_table_header *header;
 	struct net *net;
 	struct work_struct accept_work;
@@ -95,6 +111,7 @@ struct strack_net {
 };
 
 /* offered by Rust (family/entry.rs), called through the tables of family.c */
+const struct strack_param *strack_params(unsigned int *count);
 int strack_net_start(struct strack_net *sn);
 void strack_net_leave(struct strack_net *sn);
 bool strack_net_stop(struct strack_net *sn);

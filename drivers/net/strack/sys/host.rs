@@ -57,6 +57,31 @@ impl<T> DerefMut for Buffer<T> {
     }
 }
 
+/// One value in memory of its own. To be created in process context, as a [`Buffer`].
+pub(crate) struct Owned<T>(KBox<T>);
+
+impl<T> Owned<T> {
+    /// Moves `value` there.
+    pub(crate) fn new(value: T) -> Result<Owned<T>, AllocError> {
+        let owned = KBox::new(value, GFP_KERNEL_ACCOUNT);
+        owned.map(Owned).map_err(|_| AllocError)
+    }
+}
+
+impl<T> Deref for Owned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Owned<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
 /// SipHash-2-4 of `data` under `key`, the kernel's `siphash()`.
 pub(crate) fn keyed_hash(key: &[u64; 2], data: &[u8]) -> u64 {
     // SAFETY: `data` is valid for reads of its own length for the duration of the call, which keeps

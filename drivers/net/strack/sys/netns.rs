@@ -12,10 +12,18 @@ use crate::{
         accept,
         NetNs, //
     },
+    proto::{
+        loss,
+        params::Parameter,
+        window, //
+    },
 };
 use core::ptr::NonNull;
 use kernel::{
-    ffi::c_int,
+    ffi::{
+        c_int,
+        c_uint, //
+    },
     prelude::*,
     sync::{
         Arc,
@@ -100,6 +108,16 @@ impl NetHandle {
         keepalive_probes,
     }
 
+    /// The constants of the protocol as they are set now, in the order of [`PARAMS`].
+    pub(crate) fn params(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..PARAMS.0.len()).map(|i| {
+            // SAFETY: By the type invariant; there are as many values as `strack_params()` has
+            // named. They are words that an administrator may change meanwhile.
+            let value = unsafe { (*self.0.as_ptr()).params.add(i).read_volatile() };
+            u32::try_from(value).unwrap_or(0)
+        })
+    }
+
     /// The range that ports are chosen from, both ends included.
     pub(crate) fn port_range(&self) -> (u16, u16) {
         let (mut low, mut high) = (0, 0);
@@ -135,6 +153,51 @@ impl NetHandle {
         // SAFETY: By the type invariant; the work is cancelled before the object goes.
         unsafe { bindings::strack_c_queue_accept_work(self.0.as_ptr()) }
     }
+}
+
+const PARAM_COUNT: usize = window::Params::TABLE.len() + loss::Params::TABLE.len();
+
+/// All constants of the protocol that can be set: those of the window, then those of loss recovery.
+struct Params([bindings::strack_param; PARAM_COUNT]);
+
+// SAFETY: Never changed, and what it points to lives as long as the module.
+unsafe impl Sync for Params {}
+
+static PARAMS: Params = Params({
+    let mut params = [describe(&window::Params::TABLE[0]); PARAM_COUNT];
+    let mut i = 0;
+    while i < PARAM_COUNT {
+        let first = window::Params::TABLE.len();
+        params[i] = describe(if i < first {
+            &window::Params::TABLE[i]
+        } else {
+            &loss::Params::TABLE[i - first]
+        });
+        i += 1;
+    }
+    params
+});
+
+const fn describe(param: &Parameter) -> bindings::strack_param {
+    // Ends with a zero. The values fit: they are those of 16-bit fields.
+    bindings::strack_param {
+        name: param.name.as_ptr().cast(),
+        value: param.default as c_int,
+        min: param.min as c_int,
+        max: param.max as c_int,
+    }
+}
+
+/// What constants there are.
+///
+/// # Safety
+///
+/// Called by the C half only, with somewhere to put their number.
+#[no_mangle]
+unsafe extern "C" fn strack_params(count: *mut c_uint) -> *const bindings::strack_param {
+    // SAFETY: By the function's requirements.
+    unsafe { *count = PARAM_COUNT as c_uint };
+    PARAMS.0.as_ptr()
 }
 
 /// The Rust half of a socket's namespace.

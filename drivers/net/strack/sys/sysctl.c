@@ -125,27 +125,57 @@ static int strack_default_rest(void)
 	return clamp_t(u64, bytes / STRACK_REST_PART / STRACK_REST_BYTES, STRACK_REST_LEAST, INT_MAX);
 }
 
+/* The constants of the protocol, which Rust lists, become settings like the others. */
+static void strack_add_params(struct strack_net *sn, struct ctl_table *table,
+			      const struct strack_param *params, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		sn->params[i] = params[i].value;
+		table[i] = (struct ctl_table) {
+			.procname	= params[i].name,
+			.data		= &sn->params[i],
+			.maxlen		= sizeof(int),
+			.mode		= 0644,
+			.proc_handler	= proc_dointvec_minmax,
+			.extra1		= (void *)&params[i].min,
+			.extra2		= (void *)&params[i].max,
+		};
+	}
+}
+
 int strack_sysctl_register(struct strack_net *sn)
 {
+	const struct strack_param *params;
+	const size_t fixed = ARRAY_SIZE(strack_table);
 	struct ctl_table *table;
+	unsigned int count;
 	size_t i;
 
+	params = strack_params(&count);
 	sn->sysctl = strack_defaults;
 	sn->sysctl.port = strack_c_udp_port();
 	sn->sysctl.max_orphans = strack_default_rest();
 	sn->sysctl.max_time_wait = sn->sysctl.max_orphans;
-	table = kmemdup(strack_table, sizeof(strack_table), GFP_KERNEL);
-	if (!table)
-		return -ENOMEM;
-	for (i = 0; i < ARRAY_SIZE(strack_table); i++)
+	sn->params = kcalloc(count, sizeof(*sn->params), GFP_KERNEL);
+	table = kcalloc(fixed + count, sizeof(*table), GFP_KERNEL);
+	if (!sn->params || !table)
+		goto no_memory;
+	memcpy(table, strack_table, sizeof(strack_table));
+	for (i = 0; i < fixed; i++)
 		table[i].data = (void *)&sn->sysctl + (unsigned long)table[i].data;
+	strack_add_params(sn, table + fixed, params, count);
 
-	sn->header = register_net_sysctl_sz(sn->net, "net/strack", table, ARRAY_SIZE(strack_table));
-	if (!sn->header) {
-		kfree(table);
-		return -ENOMEM;
-	}
+	sn->header = register_net_sysctl_sz(sn->net, "net/strack", table, fixed + count);
+	if (!sn->header)
+		goto no_memory;
 	return 0;
+
+no_memory:
+	kfree(table);
+	kfree(sn->params);
+	return -ENOMEM;
 }
 
 void strack_sysctl_unregister(struct strack_net *sn)
@@ -154,4 +184,5 @@ void strack_sysctl_unregister(struct strack_net *sn)
 
 	unregister_net_sysctl_table(sn->header);
 	kfree(table);
+	kfree(sn->params);
 }

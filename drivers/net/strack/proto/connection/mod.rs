@@ -90,7 +90,10 @@ use super::{
     },
     Ns, //
 };
-use crate::host::AllocError;
+use crate::host::{
+    AllocError,
+    Owned, //
+};
 
 /// The socket type of a byte stream, the only one there is.
 const STREAM: u16 = 1;
@@ -107,8 +110,11 @@ enum Handshake {
 }
 
 /// One end of a connection.
+///
+/// Settings and window are kept outside: the whole is moved about while it is made, and a
+/// kernel's stack is small.
 pub struct Connection {
-    config: Config,
+    config: Owned<Config>,
     local: Ids,
     remote: Ids,
     local_port: u16,
@@ -139,7 +145,7 @@ pub struct Connection {
     // All entropy values ever used are within these.
     entropy_first: u16,
     entropy_last: u16,
-    window: Window,
+    window: Owned<Window>,
     rtt: Rtt,
     recovery: Recovery,
     probe_due: Option<Probe>,
@@ -235,7 +241,7 @@ impl Connection {
             spray: Spraying::new(&config)?,
             entropy_first: u16::MAX,
             entropy_last: 0,
-            window: new_window(&config),
+            window: Owned::new(new_window(&config))?,
             rtt: Rtt::new(),
             recovery: Recovery::new(&config, now)?,
             probe_due: None,
@@ -249,7 +255,7 @@ impl Connection {
             events: Events::default(),
             counts: Counts::new(),
             stats: Stats::default(),
-            config,
+            config: Owned::new(config)?,
         };
         connection.note_entropies();
         Ok(connection)

@@ -41,14 +41,17 @@ pub struct Gains {
     pub mtu: u64,
     /// Bandwidth-delay product in bytes.
     pub bdp: u64,
-    /// Strength of the increases.
-    pub params: Params,
+    /// Percentages of the increases, and of the largest window.
+    alpha: u16,
+    fair: u16,
+    eta: u16,
+    max_window: u16,
 }
 
 impl Gains {
     /// The gains as the specification has them.
     pub fn new(
-        params: Params,
+        params: &Params,
         link_bytes_per_sec: u64,
         base_rtt: Ns,
         target_delay: Ns,
@@ -62,7 +65,10 @@ impl Gains {
             fast: percent(a, params.fast_percent),
             mtu,
             bdp,
-            params,
+            alpha: params.alpha_percent,
+            fair: params.fair_percent,
+            eta: params.eta_percent,
+            max_window: params.max_window_percent,
         }
     }
 
@@ -73,8 +79,7 @@ impl Gains {
     /// the gain is one half. The fast increase at most doubles the window per RTT,
     /// and on slow links still adds half of it, so that a window that starts small
     /// opens within some ten RTTs. (Those are the defaults.)
-    pub fn clamped(self) -> Self {
-        let params = &self.params;
+    pub fn clamped(self, params: &Params) -> Self {
         let strength = self.mtu.max(1) * u64::from(params.alpha_percent);
         let b_limit = ONE * REFERENCE_BDP * u64::from(params.gain_max_percent) / strength;
         let fast_most = percent(ONE, params.fast_max_percent);
@@ -89,23 +94,23 @@ impl Gains {
     /// Proportional increase per RTT in bytes when there is no delay at all: the
     /// specification's alpha, times the target delay.
     pub fn proportional(&self) -> u64 {
-        let alpha = percent(self.mtu, self.params.alpha_percent);
+        let alpha = percent(self.mtu, self.alpha);
         scale(scale(alpha, self.a), self.b)
     }
 
     /// Fair increase per RTT in bytes.
     pub fn fair(&self) -> u64 {
-        scale(percent(self.mtu, self.params.fair_percent), self.a)
+        scale(percent(self.mtu, self.fair), self.a)
     }
 
     /// Constant increase per RTT in bytes: 0.15 packets on the reference fabric.
     pub fn eta(&self) -> u64 {
-        percent(scale(self.mtu, self.a), self.params.eta_percent)
+        percent(scale(self.mtu, self.a), self.eta)
     }
 
     /// Largest window in bytes: some bandwidth-delay products.
     pub fn max_window(&self) -> u64 {
-        percent(self.bdp, self.params.max_window_percent)
+        percent(self.bdp, self.max_window)
     }
 }
 

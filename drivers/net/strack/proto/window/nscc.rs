@@ -136,7 +136,7 @@ impl Nscc {
             min_target: config.min_target.max(USEC),
             base_rtt: BaseRtt::new(&params, config.config_base_rtt),
             target: 0,
-            gains: Gains::new(params, 0, 0, 0, mtu),
+            gains: Gains::new(&params, 0, 0, 0, mtu),
             max_window: 0,
             cwnd: config.initial_window.max(mtu),
             inflight: 0,
@@ -305,7 +305,7 @@ impl Nscc {
         let link = self.link_bytes_per_sec;
         let params = self.params;
         self.target = percent(base_rtt, params.target_percent).max(self.min_target);
-        self.gains = Gains::new(params, link, base_rtt, self.target, self.mtu).clamped();
+        self.gains = Gains::new(&params, link, base_rtt, self.target, self.mtu).clamped(&params);
         // On a short RTT it takes more to keep the link busy while hosts jitter.
         let jitter = bytes_in(link, self.target);
         self.max_window = self
@@ -427,7 +427,8 @@ impl Nscc {
         } else {
             percent(self.cwnd, self.params.increase_max_percent).max(self.mtu)
         };
-        let headroom = (self.target - delay).saturating_mul(ONE) / self.target;
+        let headroom = self.target.saturating_sub(delay).saturating_mul(ONE);
+        let headroom = headroom.checked_div(self.target).unwrap_or(0);
         let increase = self.gains.proportional().min(limit);
         self.add_increase(scale(increase, headroom), new_bytes);
     }
