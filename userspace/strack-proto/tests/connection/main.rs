@@ -8,6 +8,7 @@
 
 mod blackhole;
 mod closing;
+mod early;
 mod endpoint;
 mod fabric;
 mod flow;

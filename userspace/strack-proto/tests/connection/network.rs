@@ -27,6 +27,7 @@ use strack_proto::{
         Connection,
         Events,
         Ids,
+        Refusal,
         RxMeta,
         State,
         Transmit,
@@ -100,6 +101,9 @@ enum Event {
     Wake(usize),
 }
 
+/// A test's say in what switches trim: `true` cuts off the payload.
+type Trimmer = Box<dyn FnMut(Ns, &DataHeader) -> bool>;
+
 /// A test's say in what gets lost: `true` loses the packet.
 type Censor = Box<dyn FnMut(Ns, &Datagram, &Packet) -> bool>;
 
@@ -110,6 +114,9 @@ pub(crate) struct Network {
     /// Packets to the server and to the client.
     pub(crate) directions: [Direction; 2],
     pub(crate) censor: Option<Censor>,
+    pub(crate) trim: Option<Trimmer>,
+    /// When the server has no memory for packets.
+    pub(crate) no_room: Option<(Ns, Ns)>,
     pub(crate) counts: [HashMap<Counter, u64>; 2],
     /// DATA packets sent by each end, retransmissions among them, in how many trains,
     /// and ACKs.
@@ -187,6 +194,8 @@ impl Network {
             ends: [Some(client), None],
             directions: setup.directions,
             censor: None,
+            trim: None,
+            no_room: None,
             counts: Default::default(),
             data: [0; 2],
             trains: [0; 2],
@@ -362,6 +371,13 @@ impl Network {
             entropy: datagram.entropy,
             payload: datagram.payload.len,
         };
+        if let Packet::Data(header) = &packet {
+            if let Some(why) = self.refusal(to, header) {
+                self.end(to).conn.refuse(now, header, meta, why);
+                self.pump(to);
+                return;
+            }
+        }
         let end = self.end(to);
         match end.conn.on_packet(now, &packet, meta) {
             Verdict::Deliver { psn, len } => {
@@ -371,6 +387,19 @@ impl Network {
             Verdict::Handled | Verdict::Drop(_) => {}
         }
         self.pump(to);
+    }
+
+    /// Why the host cannot take a packet, if so.
+    fn refusal(&mut self, to: usize, header: &DataHeader) -> Option<Refusal> {
+        let now = self.now;
+        if self.trim.as_mut().is_some_and(|trim| trim(now, header)) {
+            return Some(Refusal::Trimmed);
+        }
+        let full = self
+            .no_room
+            .is_some_and(|(from, to)| (from..to).contains(&now));
+        let new = !self.end(to).conn.has_received(header.psn);
+        (to == SERVER && full && new).then_some(Refusal::NoRoom)
     }
 
     /// Answers a packet for a connection that does not exist.

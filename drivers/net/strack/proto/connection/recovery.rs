@@ -205,8 +205,25 @@ impl Connection {
             wait = wait.max(self.rtt.base().saturating_mul(3));
         }
         if wait < self.rto() {
-            self.timers.set(Timer::TailProbe, now.saturating_add(wait));
+            let since = self.silent_since(now);
+            let at = since.saturating_add(wait).max(now);
+            self.timers.set(Timer::TailProbe, at);
         }
+    }
+
+    /// Since when it is surprising not to have heard of a packet in flight, now that
+    /// something has been sent or heard.
+    ///
+    /// While there is more to send, news of later packets will tell. At the end each
+    /// packet counts for itself, and that others have arrived is no reason to wait
+    /// longer for it. But the same is not asked twice at once.
+    fn silent_since(&self, now: Ns) -> Ns {
+        if self.tx.backlog() > 0 || !self.recovers_early() {
+            return now;
+        }
+        let oldest = self.tx.in_flight_from(self.tx.una());
+        let sent = oldest.map_or(now, |(_, slot)| slot.sent_at);
+        sent.max(self.recovery.tail.sent_at())
     }
 
     /// Data waits for credit and nothing is in flight that would bring news of it.

@@ -42,7 +42,10 @@ impl Probes {
     /// Asks the first `most` different paths of `packets`, which are the entropy values
     /// of packets in flight, oldest first.
     pub fn choose(&mut self, packets: impl Iterator<Item = u16>, most: u16) {
-        *self = Self::new();
+        *self = Self {
+            sent_at: self.sent_at,
+            ..Self::new()
+        };
         let most = usize::from(most).min(MOST);
         for entropy in packets {
             if self.chosen == most {
@@ -70,6 +73,11 @@ impl Probes {
         }
         self.sent += 1;
         Some(entropy)
+    }
+
+    /// When the latest left, if any did.
+    pub fn sent_at(&self) -> Ns {
+        self.sent_at
     }
 
     /// Whether there are more to send.

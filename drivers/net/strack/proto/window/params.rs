@@ -82,7 +82,7 @@ parameters! {
         /// receive buffer waits for the reader, percent. Ours.
         penalty_from_percent = 75 in 0..=100,
         /// Receiver: how much at most, in 128ths of what is acknowledged. UE: 64 halves a
-        /// sender in one RTT.
-        penalty_max = 64 in 0..=127,
+        /// sender in one RTT. 127 is said by a receiver without room.
+        penalty_max = 64 in 0..=126,
     }
 }

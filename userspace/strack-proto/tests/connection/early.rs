@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Losses found before the timeout: the profile `strack`.
+
+use crate::{
+    link::{
+        Direction,
+        Link, //
+    },
+    network::{
+        Network,
+        Setup,
+        CLIENT,
+        SERVER, //
+    },
+};
+use std::{
+    cell::RefCell,
+    collections::HashSet,
+    rc::Rc, //
+};
+use strack_proto::{
+    config::Profile,
+    connection::State,
+    counter::Counter,
+    wire::{
+        flags,
+        Packet, //
+    },
+    Ns,
+    MSEC,
+    SEC,
+    USEC, //
+};
+
+/// The profile on both ends.
+fn strack(mut setup: Setup, profile: Profile) -> Setup {
+    setup.client.profile = profile;
+    setup.server.profile = profile;
+    setup
+}
+
+/// An idle connection over 8 paths of `delay` each, with all that has settled; the last
+/// `lost` packets of what is written next get lost at their first try.
+fn lost_tail(profile: Profile, delay: Ns, packets: u64, lost: u64) -> (Network, Ns) {
+    let link = Link {
+        rate: 100_000_000,
+        queue: 400_000,
+        ..Link::new(delay)
+    };
+    let mut setup = strack(Setup::new(400_000).paths(vec![link; 8]), profile);
+    setup.apps[CLIENT].finish = false;
+    // A path for each packet.
+    setup.client.burst_max = 1;
+    let mut net = setup.start();
+    net.run_for(SEC);
+    assert_eq!(net.server().read, 400_000);
+    let first = net.client().conn.snd_nxt();
+    let from = packets - lost;
+    net.censor = Some(Box::new(move |_, _, packet| match packet {
+        Packet::Data(data) => {
+            let again = data.flags & flags::DATA_RETX != 0;
+            !again && u64::from(data.psn.dist_from(first)) >= from
+        }
+        _ => false,
+    }));
+    let start = net.now;
+    net.client().app.write += packets * 1400;
+    net.pump(CLIENT);
+    let done = net.run(start + SEC, |net| {
+        net.server().read == 400_000 + packets * 1400
+    });
+    assert!(done, "{:?}", net.client().conn.info());
+    let took = net.now - start;
+    (net, took)
+}
+
+/// However many packets of the tail are lost, that costs a probe interval and two round
+/// trips, not a timeout.
+#[test]
+fn lost_tail_costs_a_probe() {
+    for delay in [20 * USEC, 100 * USEC, MSEC] {
+        for (packets, lost) in [(1, 1), (16, 1), (16, 2), (16, 4), (16, 8), (3, 3)] {
+            let (net, took) = lost_tail(Profile::Strack, delay, packets, lost);
+            let what = format!("{} us, {lost} of {packets} lost: {took} ns", delay / USEC);
+            assert_eq!(net.count(CLIENT, Counter::Timeouts), 0, "{what}");
+            assert_eq!(net.count(CLIENT, Counter::RetransSpurious), 0, "{what}");
+            assert_eq!(net.retransmissions[CLIENT], lost, "{what}");
+            // There, the silence, the probe's round trip, and there again.
+            let rtt = 2 * delay;
+            let silence = rtt + rtt.max(100 * USEC);
+            assert!(
+                took < rtt / 2 + silence + rtt + rtt / 2 + 200 * USEC,
+                "{what}"
+            );
+        }
+    }
+    // The control: the other profile finds one packet that way and leaves the rest to
+    // the timeout.
+    let (net, _) = lost_tail(Profile::Stellar, MSEC, 16, 4);
+    assert!(net.count(CLIENT, Counter::Timeouts) > 0);
+}
+
+/// A whole window gets lost in the middle of a transfer: silence, although there is more
+/// to send. That costs a probe, too.
+#[test]
+fn lost_window_costs_a_probe() {
+    for seed in 0..8 {
+        let link = Link {
+            rate: 12_500_000,
+            queue: 400_000,
+            ..Link::new(100 * USEC)
+        };
+        let mut setup = strack(Setup::new(4_000_000).paths(vec![link; 8]), Profile::Strack);
+        setup.seed = seed;
+        // As many paths as can be asked together.
+        setup.client.paths = 8;
+        setup.client.link_bytes_per_sec = 100_000_000;
+        let mut net = setup.start();
+        net.run(15 * MSEC, |_| false);
+        let flying = net.client().conn.info().inflight_packets;
+        assert!(flying > 8);
+        let (from, to) = (net.client().conn.una(), net.client().conn.snd_nxt());
+        net.censor = Some(Box::new(move |_, _, packet| match packet {
+            Packet::Data(data) => data.psn.ge(from) && data.psn.lt(to) && data.flags & 2 == 0,
+            _ => false,
+        }));
+        // Those that are on their links already arrive.
+        net.finish(10 * SEC);
+        let timeouts = net.count(CLIENT, Counter::Timeouts);
+        assert_eq!(timeouts, 0, "seed {seed}, {flying} packets");
+        assert_eq!(net.count(CLIENT, Counter::RetransSpurious), 0);
+    }
+}
+
+/// A lossy network: each retransmission takes a path that has not lost anything since
+/// something arrived on it.
+#[test]
+fn retransmissions_take_good_paths() {
+    // Half of the links lead nowhere, from one moment on.
+    let links = |from| {
+        let mut links = vec![Link::new(100 * USEC); 8];
+        for link in &mut links[..4] {
+            link.hole = Some((from, Ns::MAX));
+        }
+        links
+    };
+    let mut setup = strack(Setup::new(20_000_000), Profile::Strack);
+    setup.directions = [
+        Direction::new(links(5 * MSEC)),
+        Direction::new(vec![Link::new(100 * USEC); 8]),
+    ];
+    for config in [&mut setup.client, &mut setup.server] {
+        config.paths = 64;
+        config.link_bytes_per_sec = 100_000_000;
+    }
+    let mut net = setup.start();
+    let lost = Rc::new(RefCell::new(HashSet::new()));
+    let bad = Rc::new(RefCell::new((0, 0)));
+    let (noted, counted) = (lost.clone(), bad.clone());
+    net.censor = Some(Box::new(move |now, _, packet| {
+        if let Packet::Data(data) = packet {
+            if data.flags & flags::DATA_RETX != 0 {
+                let mut bad = counted.borrow_mut();
+                bad.0 += 1;
+                bad.1 += u32::from(noted.borrow().contains(&data.entropy));
+            } else if now > 5 * MSEC && data.entropy % 8 < 4 {
+                noted.borrow_mut().insert(data.entropy);
+            }
+        }
+        false
+    }));
+    net.finish(10 * SEC);
+    let (again, bad) = *bad.borrow();
+    println!("{again} sent again, {bad} of these where something was lost");
+    assert!(again > 20 && bad * 20 < again, "{bad} of {again}");
+}
+
+/// Duplicates that no ACK names raise the tolerance, too.
+#[test]
+fn duplicates_raise_the_tolerance() {
+    let path = Link {
+        rate: 20_000_000,
+        ..Link::new(50 * USEC)
+    };
+    let mut setup = strack(Setup::new(8_000_000).paths(vec![path; 8]), Profile::Strack);
+    setup.client.link_bytes_per_sec = 160_000_000;
+    setup.apps[CLIENT].finish = false;
+    let mut net = setup.start();
+    net.run(20 * MSEC, |_| false);
+    net.directions[CLIENT].paths[3].delay = 3 * MSEC;
+    // No ACK of a duplicate gets through.
+    net.censor = Some(Box::new(|_, _, packet| match packet {
+        Packet::Ack(ack) => ack.flags & flags::ACK_DUP != 0,
+        _ => false,
+    }));
+    net.client().app.write += 20_000_000;
+    net.client().app.finish = true;
+    net.pump(CLIENT);
+    net.finish(20 * SEC);
+    let duplicates = net.server().conn.info().duplicates;
+    let spurious = net.count(CLIENT, Counter::RetransSpurious);
+    println!("{spurious} of {duplicates} noticed");
+    assert!(duplicates > 0);
+    assert!(spurious * 10 >= duplicates * 8 && spurious <= duplicates);
+    assert!(net.count(CLIENT, Counter::ReorderRaised) > 0);
+}
+
+/// Switches that cut off payloads when a queue is full, and the receiver that says so:
+/// what was trimmed is there again after one round trip.
+#[test]
+fn trimmed_packets_come_again_at_once() {
+    let mut setup = strack(Setup::new(0), Profile::Strack);
+    setup.apps.iter_mut().for_each(|app| app.finish = false);
+    let mut net = setup.start();
+    net.run_for(10 * MSEC);
+    assert!(net.both_in(State::Established));
+    let start = net.now;
+    let first = net.client().conn.snd_nxt();
+    net.trim = Some(Box::new(move |_, data| {
+        data.psn.dist_from(first) < 40 && data.psn.raw() % 4 == 0 && data.flags & 2 == 0
+    }));
+    net.client().app.write += 40 * 1400;
+    net.pump(CLIENT);
+    let done = net.run(start + 50 * MSEC, |net| net.server().read == 40 * 1400);
+    assert!(done);
+    // 100 us each way: there, back, and there again.
+    assert!(net.now - start < 350 * USEC, "{}", net.now - start);
+    assert_eq!(net.count(SERVER, Counter::Refused), 10);
+    assert_eq!(net.count(CLIENT, Counter::RetransRefused), 10);
+    assert_eq!(net.retransmissions[CLIENT], 10);
+    let info = net.client().conn.info();
+    assert_eq!((info.refused, info.timeouts, info.spurious), (10, 0, 0));
+    assert_eq!(net.count(CLIENT, Counter::PathWithdrawn), 0);
+}
+
+/// A receiver without memory for packets: the sender tries now and then, does not give
+/// up however long that takes, and goes on at once when there is room.
+#[test]
+fn no_room_is_not_a_timeout() {
+    let link = Link {
+        rate: 12_500_000,
+        ..Link::new(100 * USEC)
+    };
+    let mut setup = strack(Setup::new(1_000_000).paths(vec![link; 4]), Profile::Strack);
+    setup.client.retries = 4;
+    let mut net = setup.start();
+    let (from, to) = (5 * MSEC, 2 * SEC);
+    net.no_room = Some((from, to));
+    net.run(to, |_| false);
+    assert_eq!(net.client().conn.failure(), None);
+    let tries = net.retransmissions[CLIENT];
+    let refused = net.count(SERVER, Counter::Refused);
+    println!("{tries} sent again, {refused} refused");
+    assert!(refused > 100);
+    // Some packets a millisecond at most.
+    assert!(tries < 5 * (to - from) / MSEC, "{tries}");
+    let done = net.run(to + 50 * MSEC, |net| net.server().read == 1_000_000);
+    assert!(done);
+    net.finish(to + 2 * SEC);
+    assert_eq!(net.count(CLIENT, Counter::RetransSpurious), 0);
+}
+
+/// A reader that is slower than the network: the sender is asked to slow down, and is back
+/// at its window when the reader is fast again.
+#[test]
+fn slow_reader_slows_the_sender() {
+    for (profile, slows) in [(Profile::Strack, true), (Profile::Stellar, false)] {
+        let link = Link {
+            rate: 100_000_000,
+            queue: 400_000,
+            ..Link::new(50 * USEC)
+        };
+        let mut setup = strack(Setup::new(60_000_000).paths(vec![link; 4]), profile);
+        setup.client.link_bytes_per_sec = 400_000_000;
+        setup.server.rcv_window = 400_000;
+        let mut net = setup.start();
+        net.run(20 * MSEC, |_| false);
+        let before = net.client().conn.info().cwnd;
+        // 20 kB a millisecond, of 400 that arrive.
+        net.server().app.read_every = MSEC;
+        net.server().app.read_max = 20_000;
+        net.run_for(20 * MSEC);
+        let slow = net.client().conn.info();
+        assert_eq!(slow.penalty > 0, slows, "{slow:?}");
+        assert_eq!(slow.cwnd < before / 2, slows, "{before} {slow:?}");
+        net.server().app.read_every = 0;
+        net.server().app.read_max = 1 << 20;
+        net.run_for(3 * MSEC);
+        let after = net.client().conn.info();
+        assert!(after.cwnd >= before * 9 / 10, "{before} {after:?}");
+        net.finish(20 * SEC);
+        assert_eq!(net.count(CLIENT, Counter::Timeouts), 0);
+        assert_eq!(net.retransmissions[CLIENT], 0);
+    }
+}
