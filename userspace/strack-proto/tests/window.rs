@@ -276,6 +276,23 @@ fn mark_with_low_delay_leaves_the_window_alone() {
     assert_eq!(driver.window.cwnd(), before);
 }
 
+/// Of what an ACK acknowledges, one packet was marked.
+#[test]
+fn marks_do_not_hide_what_was_not_marked() {
+    let grown = |marked| {
+        let mut window = window(config());
+        window.on_ack(SEC, MTU, false, Some(100 * USEC));
+        for i in 1..=40 {
+            window.on_send(window.cwnd());
+            let now = SEC + i * 20 * USEC;
+            window.on_ack(now, 8 * MTU, marked, Some(140 * USEC));
+        }
+        window.cwnd() - config().initial_window
+    };
+    let (free, marked) = (grown(false), grown(true));
+    assert!(marked < free && marked > free / 4 * 3, "{marked} {free}");
+}
+
 #[test]
 fn mark_with_high_delay_decreases_once_per_rtt() {
     let mut driver = Driver::new(config());

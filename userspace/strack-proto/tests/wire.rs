@@ -253,7 +253,7 @@ fn unknown_types() {
 
 #[test]
 fn undefined_flags() {
-    let undefined = [0xf0, 0xf0, 0xe0, 0xff, 0xff, 0xff, 0xfe, 0xff];
+    let undefined = [0xf0, 0xf0, 0xc0, 0xff, 0xff, 0xff, 0xfe, 0xff];
     for ((packet, _, _), undefined) in TABLE.into_iter().zip(undefined) {
         for flag in (0..8)
             .map(|bit| 1 << bit)

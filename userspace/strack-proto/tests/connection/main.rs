@@ -20,4 +20,5 @@ mod policies;
 mod property;
 mod recovery;
 mod rng;
+mod steady;
 mod transfer;

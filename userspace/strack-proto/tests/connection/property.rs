@@ -12,7 +12,10 @@ use crate::{
 };
 use proptest::prelude::*;
 use strack_proto::{
-    config::PathPolicy,
+    config::{
+        PathPolicy,
+        Profile, //
+    },
     Ns,
     SEC,
     USEC, //
@@ -76,7 +79,7 @@ fn setup() -> impl Strategy<Value = Setup> {
         .map(|(_, policy)| policy)
         .collect();
     let knobs = (
-        any::<u64>(),
+        (any::<u64>(), any::<bool>()),
         1..=256u16,
         64..2000u16,
         prop_oneof![Just(64u32), Just(256), Just(1024)],
@@ -84,7 +87,7 @@ fn setup() -> impl Strategy<Value = Setup> {
         (prop::sample::select(policies), 0..20u16),
     );
     (ends, knobs).prop_map(|((apps, isns, directions), knobs)| {
-        let (seed, paths, mss, window_packets, rcv_window, (policy, spares)) = knobs;
+        let ((seed, adaptive), paths, mss, window_packets, rcv_window, (policy, spares)) = knobs;
         let mut setup = Setup::new(0);
         for config in [&mut setup.client, &mut setup.server] {
             config.paths = paths;
@@ -93,6 +96,9 @@ fn setup() -> impl Strategy<Value = Setup> {
             config.rcv_window = rcv_window;
             config.policy = policy;
             config.spares = spares;
+            if adaptive {
+                config.profile = Profile::Strack;
+            }
             config.seed ^= seed;
             // Bad luck with all its repetitions is possible on a single bad path.
             config.retries = 30;

@@ -27,6 +27,8 @@
 //! * A lost packet costs one packet of window. If one in nine is lost, the window
 //!   grows by no more than 1/32 per RTT for some time: that is more than what
 //!   random loss takes away, and limits how often a shallow queue overflows.
+//! * Of what an ACK acknowledges, one packet at most was marked: the rest counts as not
+//!   marked. Or else a few paths that mark would keep the window from growing.
 //! * Only a delay of four times the target makes the window jump to what was
 //!   delivered lately ("quick adapt").
 
@@ -221,6 +223,10 @@ impl Nscc {
             self.rescale();
         }
         let delay = self.delay.push(rtt.saturating_sub(self.base_rtt.get()));
+        // The receiver answers each marked packet at once, so it is the only one.
+        let marked_bytes = if marked { new_bytes.min(self.mtu) } else { 0 };
+        let unmarked = new_bytes - marked_bytes;
+        let may_grow = window_used && (!marked || unmarked > 0);
         self.average(delay, new_bytes);
         let round_over = self.end_round(now);
 
@@ -232,8 +238,8 @@ impl Nscc {
         }
         self.remeasure_at_floor(rtt, delay, marked, round_over);
         if delay < self.target {
-            if !marked && window_used {
-                self.approach_target(delay, new_bytes);
+            if may_grow {
+                self.approach_target(delay, unmarked);
             }
         } else {
             self.leave_fast_increase();
@@ -245,7 +251,7 @@ impl Nscc {
                 self.add_increase(self.gains.fair().min(one_packet), new_bytes);
             }
         }
-        self.apply_increase(round_over, window_used && !marked);
+        self.apply_increase(round_over, may_grow);
         None
     }
 
