@@ -10,6 +10,7 @@ use strack_proto::{
         Params,
         Patience,
         Resent,
+        TxSlot,
         TxState, //
     },
     psn::Psn,
@@ -120,6 +121,8 @@ proptest! {
             prop_assert_eq!(tx.in_flight() as usize, flying.count());
             prop_assert_eq!(tx.in_flight_bytes(), bytes);
             prop_assert_eq!(tx.lost() as usize, lost.clone().count());
+            let delivered = |slot: &&&TxSlot| slot.state == TxState::Delivered;
+            prop_assert_eq!(tx.delivered() as usize, slots.iter().filter(delivered).count());
             prop_assert!(slots.windows(2).all(|pair| pair[0].end() == pair[1].offset));
             let any_lost = lost.count() > 0;
             prop_assert_eq!(tx.first_lost().is_some(), any_lost);

@@ -133,6 +133,72 @@ fn lost_window_costs_a_probe() {
     }
 }
 
+/// A first window is lost as a whole, with more to send: the network is idle, so there is
+/// no queue that would explain the silence.
+#[test]
+fn lost_flight_costs_a_probe() {
+    let mut setup = strack(
+        Setup::new(400_000).paths(vec![Link::new(100 * USEC); 8]),
+        Profile::Strack,
+    );
+    setup.apps[CLIENT].finish = false;
+    // As many paths as can be asked together.
+    setup.client.paths = 8;
+    let mut net = setup.start();
+    net.run_for(SEC);
+    let first = net.client().conn.snd_nxt();
+    net.censor = Some(Box::new(move |_, _, packet| match packet {
+        Packet::Data(data) => data.psn.dist_from(first) < 30 && data.flags & flags::DATA_RETX == 0,
+        _ => false,
+    }));
+    let start = net.now;
+    net.client().conn.set_rto_min(100 * USEC);
+    net.client().app.write += 4_000_000;
+    net.pump(CLIENT);
+    let packets = net.client().conn.info().inflight_packets;
+    assert!(packets >= 30 && net.client().conn.info().backlog > 0);
+    let done = net.run(start + SEC, |net| net.server().read == 4_400_000);
+    assert!(done);
+    assert_eq!(net.count(CLIENT, Counter::Timeouts), 0);
+    assert_eq!(net.count(CLIENT, Counter::RetransSpurious), 0);
+    assert_eq!(net.retransmissions[CLIENT], 30);
+}
+
+/// A tail lost on a path that is much slower than the others: its probe needs as long,
+/// and has it.
+#[test]
+fn tail_lost_on_a_slow_path_costs_a_probe() {
+    let mut setup = strack(
+        Setup::new(4_000_000).paths(vec![Link::new(100 * USEC); 8]),
+        Profile::Strack,
+    );
+    setup.directions[CLIENT].paths[2].delay = 500 * USEC;
+    setup.apps[CLIENT].finish = false;
+    setup.client.burst_max = 1;
+    let mut net = setup.start();
+    net.run_for(MSEC);
+    // No longer, so that the slow path is still known.
+    net.run(SEC, |net| net.server().read == 4_000_000);
+    let lost = Rc::new(RefCell::new(0));
+    let counted = lost.clone();
+    net.censor = Some(Box::new(move |_, datagram, packet| match packet {
+        Packet::Data(data) if data.flags & flags::DATA_RETX == 0 => {
+            let slow = datagram.entropy % 8 == 2;
+            *counted.borrow_mut() += u64::from(slow);
+            slow
+        }
+        _ => false,
+    }));
+    net.client().app.write += 32 * 1400;
+    net.pump(CLIENT);
+    let limit = net.now + SEC;
+    let done = net.run(limit, |net| net.server().read == 4_000_000 + 32 * 1400);
+    assert!(done);
+    assert!(*lost.borrow() > 0);
+    assert_eq!(net.count(CLIENT, Counter::Timeouts), 0);
+    assert_eq!(net.retransmissions[CLIENT], *lost.borrow());
+}
+
 /// A lossy network: each retransmission takes a path that has not lost anything since
 /// something arrived on it.
 #[test]

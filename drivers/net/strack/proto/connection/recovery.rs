@@ -30,11 +30,7 @@ use crate::proto::{
     psn::Psn,
     spray::Feedback,
     stream::State,
-    wire::{
-        flags,
-        AckHeader,
-        SACK_BITS, //
-    },
+    wire::AckHeader,
     Ns, //
 };
 
@@ -214,11 +210,11 @@ impl Connection {
     /// Since when it is surprising not to have heard of a packet in flight, now that
     /// something has been sent or heard.
     ///
-    /// While there is more to send, news of later packets will tell. At the end each
-    /// packet counts for itself, and that others have arrived is no reason to wait
-    /// longer for it. But the same is not asked twice at once.
+    /// Each packet counts for itself: that others have arrived is no reason to wait
+    /// longer for it. But the same is not asked twice at once. The profile *stellar*
+    /// counts on the timeout for that.
     fn silent_since(&self, now: Ns) -> Ns {
-        if self.tx.backlog() > 0 || !self.recovers_early() {
+        if !self.recovers_early() {
             return now;
         }
         let oldest = self.tx.in_flight_from(self.tx.una());
@@ -262,14 +258,17 @@ impl Connection {
         self.arm_persist(now);
     }
 
-    pub(super) fn on_tail_timer(&mut self) {
-        let paths = if self.recovers_early() {
-            self.config.loss.probe_paths
+    pub(super) fn on_tail_timer(&mut self, now: Ns) {
+        let (paths, age) = if self.recovers_early() {
+            let (patience, target) = (&self.recovery.patience, self.target_delay());
+            let age = patience.probe(&self.rtt, target);
+            (self.config.loss.probe_paths, age)
         } else {
-            1
+            (1, 0)
         };
         let packets = self.tx.in_flight_slots(self.tx.una());
-        let entropies = packets.map(|(_, slot)| slot.entropy);
+        let overdue = packets.filter(|(_, slot)| now.saturating_sub(slot.sent_at) >= age);
+        let entropies = overdue.map(|(_, slot)| slot.entropy);
         self.recovery.tail.choose(entropies, paths);
         if self.recovery.tail.is_pending() {
             self.probe_due = Some(Probe::Tail);
@@ -419,6 +418,9 @@ impl Connection {
         } else {
             ack.cumulative.next()
         };
+        // All that had arrived is known to have if that makes as many packets.
+        let complete =
+            ack.cumulative == self.tx.una() && self.tx.delivered() >= ack.ooo_count.into();
         let mut from = self.tx.una();
         while let Some((psn, slot)) = self.tx.in_flight_from(from) {
             if psn.ge(end) {
@@ -430,7 +432,7 @@ impl Connection {
             if slot.entropy == ack.entropy
                 && slot.sent_at < sent_at
                 && age > self.recovery.patience.slowest()
-                && tells_missing(ack, psn)
+                && (complete || psn == ack.cumulative)
             {
                 self.lose(psn, Cause::Probe, now);
             }
@@ -476,14 +478,4 @@ impl Connection {
         }
         self.arm_tail_probe(now);
     }
-}
-
-/// Whether an ACK that answers a PROBE says that `psn`, which it does not acknowledge, had
-/// not arrived. Other ACKs may be older than they look: their bitmaps only tell what has.
-fn tells_missing(ack: &AckHeader, psn: Psn) -> bool {
-    if ack.ooo_count == 0 || psn == ack.cumulative {
-        return true;
-    }
-    // If its bit was set, it would not be in flight any more.
-    ack.flags & flags::ACK_SACK != 0 && psn.in_window(ack.sack_base, SACK_BITS)
 }

@@ -114,7 +114,7 @@ impl Connection {
             self.on_retransmit_timer(now);
         }
         if self.timers.expired(Timer::TailProbe, now) {
-            self.on_tail_timer();
+            self.on_tail_timer(now);
         }
         // What may be sent after it is found when the host asks for packets.
         self.timers.expired(Timer::Rest, now);

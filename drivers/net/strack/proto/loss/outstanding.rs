@@ -140,6 +140,13 @@ impl Outstanding {
         self.in_flight
     }
 
+    /// Packets that the receiver has out of order.
+    pub fn delivered(&self) -> u32 {
+        let sent = self.nxt.dist_from(self.una);
+        sent.saturating_sub(self.in_flight)
+            .saturating_sub(self.lost)
+    }
+
     /// Payload bytes in flight.
     pub fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
