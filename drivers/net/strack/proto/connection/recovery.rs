@@ -27,6 +27,7 @@ use crate::proto::{
         Probes,
         Resent, //
     },
+    params::percent,
     psn::Psn,
     spray::Feedback,
     stream::State,
@@ -99,7 +100,8 @@ impl Connection {
             let timeout = patience.timeout(&self.rtt, target, least, most);
             if self.recovers_early() {
                 let answered = patience.probe_answered(&self.rtt, target);
-                timeout.max(answered.min(most))
+                let verdict = answered.saturating_add(self.probe_grace());
+                timeout.max(verdict.min(most))
             } else {
                 timeout
             }
@@ -400,40 +402,62 @@ impl Connection {
 
     /// An ACK has been taken in: looks for packets that it shows to be lost.
     pub(super) fn detect_losses(&mut self, now: Ns, ack: &AckHeader) {
-        if let Some(sent_at) = self.recovery.tail.answered(ack) {
-            self.detect_overtaken_by_probe(now, ack, sent_at);
-        }
+        self.take_probe_answer(now, ack);
         if ack.cumulative == self.tx.una() {
             self.detect_overtaken(now, u64::from(ack.ooo_count));
         }
     }
 
-    /// Calls packets lost that the probe sent at `sent_at`, which `ack` answers, has
-    /// overtaken on their own path.
+    /// An ACK may answer a probe for packets in flight: what was sent before that on the
+    /// same path, and has not arrived, is lost.
     ///
-    /// The profile *stellar* leaves all but the oldest to the timeout.
-    fn detect_overtaken_by_probe(&mut self, now: Ns, ack: &AckHeader, sent_at: Ns) {
-        let end = if self.recovers_early() {
-            self.tx.nxt()
+    /// The profile *stellar* leaves all but the oldest to the timeout, and is not as careful.
+    fn take_probe_answer(&mut self, now: Ns, ack: &AckHeader) {
+        // If no other ACK knew more, and the packets known to have arrived make up the count
+        // of this one, then all that had arrived is known.
+        let newest = ack.received_bytes == self.recovery.received_bytes;
+        let counted = u32::from(ack.ooo_count) == self.tx.delivered();
+        let current = ack.cumulative == self.tx.una();
+        let early = self.recovers_early();
+        let complete = early && newest && counted && current;
+        let answer = self.recovery.tail.on_answer(now, ack, complete);
+        if answer.is_none() || !current {
+            return;
+        }
+        if early {
+            let at = now.saturating_add(self.probe_grace());
+            self.timers.set_by(Timer::Verdict, at);
         } else {
-            ack.cumulative.next()
-        };
-        // All that had arrived is known to have if that makes as many packets.
-        let complete =
-            ack.cumulative == self.tx.una() && self.tx.delivered() >= ack.ooo_count.into();
-        let mut from = self.tx.una();
+            self.lose_overtaken_by_probes(now, now);
+        }
+    }
+
+    /// How much longer a packet has than the probe that should have arrived behind it.
+    fn probe_grace(&self) -> Ns {
+        percent(self.rtt.base(), self.config.loss.probe_grace_percent)
+    }
+
+    /// What was overtaken by a probe has had its time.
+    pub(super) fn on_verdict_timer(&mut self, now: Ns) {
+        let grace = self.probe_grace();
+        let until = now.saturating_sub(grace);
+        self.lose_overtaken_by_probes(now, until);
+        if let Some(next) = self.recovery.tail.answered_after(until) {
+            self.timers.set(Timer::Verdict, next.saturating_add(grace));
+        }
+    }
+
+    /// Calls packets lost that were overtaken by a probe answered at `until` at the latest.
+    fn lose_overtaken_by_probes(&mut self, now: Ns, until: Ns) {
+        let first = self.tx.una();
+        let mut from = first;
         while let Some((psn, slot)) = self.tx.in_flight_from(from) {
-            if psn.ge(end) {
-                break;
-            }
             from = psn.next();
+            let (sent_at, entropy) = (slot.sent_at, slot.entropy);
             // On a path with jitter of its own a probe can be the faster one.
-            let age = now.saturating_sub(slot.sent_at);
-            if slot.entropy == ack.entropy
-                && slot.sent_at < sent_at
-                && age > self.recovery.patience.slowest()
-                && (complete || psn == ack.cumulative)
-            {
+            let slow = now.saturating_sub(sent_at) <= self.recovery.patience.slowest();
+            let tail = &self.recovery.tail;
+            if !slow && tail.overtook(sent_at, entropy, psn == first, until) {
                 self.lose(psn, Cause::Probe, now);
             }
         }

@@ -21,6 +21,8 @@ pub(super) enum Timer {
     Retransmit,
     /// Nothing was heard after the last packet: ask.
     TailProbe,
+    /// What a probe has overtaken may be lost.
+    Verdict,
     /// The peer had no room for a packet: nothing is sent for a while.
     Rest,
     /// The peer's window is closed: ask whether it still is.
@@ -115,6 +117,9 @@ impl Connection {
         }
         if self.timers.expired(Timer::TailProbe, now) {
             self.on_tail_timer(now);
+        }
+        if self.timers.expired(Timer::Verdict, now) {
+            self.on_verdict_timer(now);
         }
         // What may be sent after it is found when the host asks for packets.
         self.timers.expired(Timer::Rest, now);

@@ -40,6 +40,9 @@ parameters! {
         probe_percent = 100 in 50..=1000,
         /// Paths of holes that are probed together. Ours; SLEEK probes one.
         probe_paths = 8 in 1..=8,
+        /// How much longer a packet has than a probe that was sent after it on the same path,
+        /// percent of the base RTT. RFC 8985: 25.
+        probe_grace_percent = 25 in 0..=400,
         /// Packets sent after a timeout whatever the window says. Ours.
         timeout_packets = 2 in 1..=16,
         /// Packets to be acknowledged until the RTT is known well enough. Ours.

@@ -7,6 +7,9 @@
 //! unless that is lost, and costs a round trip where a timeout costs several. One probe
 //! speaks of one path only. So the paths of the oldest packets are all asked together,
 //! and each answer tells of its own.
+//!
+//! A packet and the probe behind it may wait in one queue, arrive together, and be swapped
+//! by whatever swaps packets on one path. So the packet has a little longer.
 
 use crate::proto::{
     wire::AckHeader,
@@ -16,6 +19,15 @@ use crate::proto::{
 /// Most paths that are asked together.
 const MOST: usize = 8;
 
+/// What an answer says.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    at: Ns,
+    /// Everything that had arrived is known to have, so all others are missing. Else only the
+    /// first packet is.
+    complete: bool,
+}
+
 /// The latest probes for the tail.
 #[derive(Clone, Debug)]
 pub struct Probes {
@@ -23,8 +35,8 @@ pub struct Probes {
     entropies: [u16; MOST],
     chosen: usize,
     sent: usize,
-    /// Bit i: the probe on `entropies[i]` was answered.
-    answered: u8,
+    /// Answers to the probes on `entropies`.
+    answers: [Option<Answer>; MOST],
 }
 
 impl Probes {
@@ -35,7 +47,7 @@ impl Probes {
             entropies: [0; MOST],
             chosen: 0,
             sent: 0,
-            answered: 0,
+            answers: [None; MOST],
         }
     }
 
@@ -86,17 +98,35 @@ impl Probes {
     }
 
     /// When the probe left that `ack` answers, if it answers one, for the first time.
-    pub fn answered(&mut self, ack: &AckHeader) -> Option<Ns> {
+    /// `complete` says that everything that had arrived by then is known to have.
+    pub fn on_answer(&mut self, now: Ns, ack: &AckHeader, complete: bool) -> Option<Ns> {
         let sent = self.chosen().get(..self.sent)?;
         let index = sent.iter().position(|&entropy| entropy == ack.entropy)?;
         // The time as it stands in headers.
         let same = Ns::from(ack.echo_time) == self.sent_at & Ns::from(u32::MAX);
-        let bit = 1 << index;
-        if !same || self.answered & bit != 0 {
+        let answer = self.answers.get_mut(index)?;
+        if !same || answer.is_some() {
             return None;
         }
-        self.answered |= bit;
+        *answer = Some(Answer { at: now, complete });
         Some(self.sent_at)
+    }
+
+    /// Whether a packet in flight, sent at `sent_at` with `entropy`, was overtaken by a
+    /// probe that was answered at `until` at the latest. `first` says that all before it
+    /// have arrived.
+    pub fn overtook(&self, sent_at: Ns, entropy: u16, first: bool, until: Ns) -> bool {
+        let mut answers = self.entropies.iter().zip(&self.answers);
+        let answer = answers.find(|(&probed, _)| probed == entropy);
+        let answer = answer.and_then(|(_, answer)| *answer);
+        sent_at < self.sent_at
+            && answer.is_some_and(|answer| answer.at <= until && (first || answer.complete))
+    }
+
+    /// The first answer after `time`.
+    pub fn answered_after(&self, time: Ns) -> Option<Ns> {
+        let times = self.answers.iter().flatten().map(|answer| answer.at);
+        times.filter(|&at| at > time).min()
     }
 }
 
