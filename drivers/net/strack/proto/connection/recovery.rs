@@ -363,15 +363,19 @@ impl Connection {
             self.stats.fast_retx += 1;
         }
         let len = u64::from(slot.len);
+        // A path whose probe was answered is not dead.
+        let works = cause == Cause::Probe && self.recovers_early();
         let delayed = self.rtt.delay_median() >= self.target_delay();
-        let kind = if delayed {
+        let kind = if works {
+            Feedback::Nack
+        } else if delayed {
             Feedback::Overflow
         } else {
             Feedback::Timeout
         };
         self.spray.lost(slot.entropy, len, now);
         self.path_feedback(slot.entropy, kind, now);
-        if self.recovery.expiries <= 1 {
+        if !works && self.recovery.expiries <= 1 {
             let timeout = self.timeout();
             if slot.transmissions > 1 {
                 self.spray.ask(now, timeout, 1);
