@@ -78,11 +78,7 @@ use super::{
         PathState,
         Spraying, //
     },
-    window::{
-        Nscc,
-        NsccConfig,
-        Window, //
-    },
+    window::Window,
     wire::{
         InitHeader,
         ResetHeader,
@@ -241,7 +237,7 @@ impl Connection {
             spray: Spraying::new(&config)?,
             entropy_first: u16::MAX,
             entropy_last: 0,
-            window: Owned::new(new_window(&config))?,
+            window: Owned::new(Window::new(&config, config.initial_window))?,
             rtt: Rtt::new(),
             recovery: Recovery::new(&config, now)?,
             probe_due: None,
@@ -501,17 +497,6 @@ impl Connection {
     pub fn ports(&self) -> (u16, u16) {
         (self.local_port, self.remote_port)
     }
-}
-
-fn new_window(config: &Config) -> Window {
-    Window::Nscc(Nscc::new(NsccConfig {
-        link_bytes_per_sec: config.link_bytes_per_sec,
-        config_base_rtt: config.base_rtt,
-        mtu: u32::from(config.mss),
-        initial_window: config.initial_window,
-        min_target: config.min_target,
-        params: config.nscc,
-    }))
 }
 
 /// Bytes of one IP packet that a train may fill: what UDP and IPv6 headers leave.

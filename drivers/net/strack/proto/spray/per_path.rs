@@ -14,11 +14,7 @@ use super::{
 };
 use crate::proto::{
     config::Config,
-    window::{
-        Nscc,
-        NsccConfig,
-        Window, //
-    },
+    window::Window,
     Ns, //
 };
 
@@ -37,15 +33,8 @@ pub struct Context {
 
 impl Context {
     pub(super) fn new(config: &Config) -> Self {
-        let nscc = NsccConfig {
-            link_bytes_per_sec: config.link_bytes_per_sec,
-            config_base_rtt: config.base_rtt,
-            mtu: u32::from(config.mss),
-            initial_window: config.initial_window / CONTEXTS as u64,
-            min_target: config.min_target,
-        };
         Self {
-            window: Window::Nscc(Nscc::new(nscc)),
+            window: Window::new(config, config.initial_window / CONTEXTS as u64),
             inflight: 0,
             arrived: 0,
         }

@@ -17,6 +17,7 @@ pub use self::{
 };
 
 use super::{
+    config::Config,
     counter::Counter,
     Ns, //
 };
@@ -56,6 +57,18 @@ pub enum Window {
 }
 
 impl Window {
+    /// The window that `config` asks for, with `initial` bytes at first.
+    pub fn new(config: &Config, initial: u64) -> Self {
+        Self::Nscc(Nscc::new(NsccConfig {
+            link_bytes_per_sec: config.link_bytes_per_sec,
+            config_base_rtt: config.base_rtt,
+            mtu: u32::from(config.mss),
+            initial_window: initial,
+            min_target: config.min_target,
+            params: config.nscc,
+        }))
+    }
+
     /// Bytes that may be in flight.
     pub fn cwnd(&self) -> u64 {
         match self {
