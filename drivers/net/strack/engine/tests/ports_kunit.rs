@@ -72,6 +72,7 @@ fn listener(fixture: &Fixture) -> Result<Arc<Listener>> {
     let options = Options {
         paths: None,
         profile: None,
+        policy: None,
         rto_min: None,
         nodelay: false,
     };
