@@ -45,8 +45,7 @@ use crate::{
         SEC, //
     },
     sys::{
-        bindings,
-        gfp_connection,
+        bindings, gfp_connection,
         host::AllocError,
         lock::{
             new_bh_lock,

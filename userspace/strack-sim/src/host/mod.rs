@@ -39,6 +39,8 @@ pub enum Body {
 }
 
 /// A transport with all its parameters, from which connections are made.
+// There are a few of them in a run.
+#[expect(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Transport {
     /// The protocol of this project.

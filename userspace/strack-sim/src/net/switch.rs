@@ -96,7 +96,7 @@ impl Switch {
 /// all packets of a transport, except that the end a packet is for stands for the
 /// port where connections differ by nothing else.
 pub fn flow_hash(seed: u64, packet: &Packet) -> u64 {
-    let addresses = u64::from(packet.src) << 32 | u64::from(packet.dst);
-    let ports = u64::from(packet.port) << 32 | u64::from(packet.end);
+    let addresses = (u64::from(packet.src) << 32) | u64::from(packet.dst);
+    let ports = (u64::from(packet.port) << 32) | u64::from(packet.end);
     mix(seed ^ mix(addresses ^ mix(ports ^ seed)))
 }
