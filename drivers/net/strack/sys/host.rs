@@ -63,7 +63,7 @@ pub(crate) struct Owned<T>(KBox<T>);
 impl<T> Owned<T> {
     /// Moves `value` there.
     pub(crate) fn new(value: T) -> Result<Owned<T>, AllocError> {
-        let owned = KBox::new(value, GFP_KERNEL_ACCOUNT);
+        let owned = KBox::new(value, gfp_connection());
         owned.map(Owned).map_err(|_| AllocError)
     }
 }

@@ -35,8 +35,8 @@ use strack_proto::{
 
 /// The profile on both ends.
 fn strack(mut setup: Setup, profile: Profile) -> Setup {
-    setup.client.profile = profile;
-    setup.server.profile = profile;
+    setup.client.set_profile(profile);
+    setup.server.set_profile(profile);
     setup
 }
 
@@ -265,8 +265,9 @@ fn duplicates_raise_the_tolerance() {
     let duplicates = net.server().conn.info().duplicates;
     let spurious = net.count(CLIENT, Counter::RetransSpurious);
     println!("{spurious} of {duplicates} noticed");
-    assert!(duplicates > 0);
-    assert!(spurious * 10 >= duplicates * 8 && spurious <= duplicates);
+    // What comes after the last ACK is never known.
+    assert!(duplicates > 5);
+    assert!(spurious + 2 >= duplicates && spurious <= duplicates);
     assert!(net.count(CLIENT, Counter::ReorderRaised) > 0);
 }
 

@@ -16,7 +16,10 @@ use crate::{
     },
 };
 use strack_proto::{
-    config::Profile,
+    config::{
+        PathPolicy,
+        Profile, //
+    },
     counter::Counter,
     window,
     Ns,
@@ -52,7 +55,7 @@ fn setup(bytes: u64, paths: usize, profile: Profile, seed: u64) -> Setup {
     setup.directions = [fabric(paths, seed), fabric(paths, seed + 1000)];
     setup.seed = seed;
     for config in [&mut setup.client, &mut setup.server] {
-        config.profile = profile;
+        config.set_profile(profile);
         config.link_bytes_per_sec = paths as u64 * GIGABIT;
         config.seed += seed;
     }
@@ -140,6 +143,8 @@ fn duration(mut net: Network) -> Ns {
 fn marks_without_delay_slow_nobody() {
     let run = |marking: usize, initial_window, seed| {
         let mut setup = setup(20_000_000, 8, Profile::Strack, seed);
+        // An adaptive policy would leave these paths.
+        setup.client.policy = PathPolicy::Oblivious;
         setup.client.initial_window = initial_window;
         for direction in &mut setup.directions {
             for (i, link) in direction.paths.iter_mut().enumerate() {
@@ -165,9 +170,10 @@ fn marks_without_delay_slow_nobody() {
 
 /// Goodput over four links, each of which in turn is suddenly full of other traffic, in
 /// percent of what that leaves.
-fn alternating(seed: u64, change: impl Fn(&mut window::Params)) -> u64 {
+fn alternating(policy: PathPolicy, seed: u64, change: impl Fn(&mut window::Params)) -> u64 {
     let mut setup = setup(100_000_000, 4, Profile::Strack, seed);
     for config in [&mut setup.client, &mut setup.server] {
+        config.policy = policy;
         change(&mut config.nscc);
     }
     let mut net = setup.start();
@@ -190,10 +196,12 @@ fn alternating(seed: u64, change: impl Fn(&mut window::Params)) -> u64 {
 #[test]
 fn alternating_hot_paths_are_damped() {
     for seed in 0..6 {
-        let damped = alternating(seed, |_| ());
+        // The policy shall not help.
+        let policy = PathPolicy::Oblivious;
+        let damped = alternating(policy, seed, |_| ());
         // One bound and one control: no decrease at all, and one for each late sample.
-        let never = alternating(seed, |params| params.gamma_percent = 0);
-        let each = alternating(seed, |params| {
+        let never = alternating(policy, seed, |params| params.gamma_percent = 0);
+        let each = alternating(policy, seed, |params| {
             params.delay_samples = 1;
             params.average_percent = 1;
         });

@@ -127,6 +127,7 @@ impl Connection {
         };
         let len = u64::from(slot.len);
         self.stats.refused += 1;
+        self.spray.lost(slot.entropy, len, now);
         if no_room {
             self.path_feedback(slot.entropy, Feedback::Ok, now);
             self.window.on_loss(now, len);
