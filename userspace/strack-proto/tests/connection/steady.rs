@@ -12,7 +12,8 @@ use crate::{
     network::{
         Network,
         Setup,
-        CLIENT, //
+        CLIENT,
+        SERVER, //
     },
 };
 use strack_proto::{
@@ -130,6 +131,28 @@ fn slow_path_in_the_tail_is_no_loss() {
         let most = if rtts < 2 { 0 } else { sent / 100 };
         assert!(again <= most, "{rtts}: {again} of {sent}");
     }
+}
+
+/// The network loses only ACKs, a third of them: what they would have told, that this or
+/// that has arrived, is told by others soon enough.
+#[test]
+fn lost_acks_are_no_loss() {
+    let (mut sent, mut again) = (0, 0);
+    for seed in 0..10 {
+        let mut setup = setup(8_000_000, 8, Profile::Strack, seed);
+        for (i, link) in setup.directions[SERVER].paths.iter_mut().enumerate() {
+            link.loss_ppm = 333_000;
+            link.delay += i as u64 * 20 * USEC;
+        }
+        let mut net = setup.start();
+        net.finish(10 * SEC);
+        let links = net.directions[CLIENT].paths.iter();
+        assert_eq!(links.map(|link| link.dropped).sum::<u64>(), 0);
+        sent += net.data[CLIENT];
+        again += net.retransmissions[CLIENT];
+    }
+    println!("{again} of {sent} sent again");
+    assert!(again * 1000 < sent, "{again} of {sent}");
 }
 
 /// How long a transfer takes.
