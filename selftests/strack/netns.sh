@@ -42,7 +42,7 @@ one_life() {
 
 many_lives() {
 	local before after grown
-	for i in $(seq 5); do one_life "w$i" || return 1; done
+	for i in $(seq "$(how_often 5 5 2)"); do one_life "w$i" || return 1; done
 	sleep 1
 	before=$(unreclaimable)
 	for i in $(seq "$TIMES"); do
@@ -59,10 +59,11 @@ many_lives() {
 }
 
 many_at_once() {
-	local jobs=""
+	local jobs="" bytes
+	bytes=$(how_often 300000 300000 50000)
 	for i in 1 2 3 4 5 6 7 8; do
 		ip netns add "par-$i" && ip -n "par-$i" link set dev lo up || return 1
-		move -s "par-$i" -c "par-$i" -b 300000 127.0.0.1 >"$TMP/par$i" 2>&1 &
+		move -s "par-$i" -c "par-$i" -b "$bytes" 127.0.0.1 >"$TMP/par$i" 2>&1 &
 		jobs="$jobs $!"
 	done
 	for job in $jobs; do
