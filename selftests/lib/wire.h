@@ -34,6 +34,7 @@ enum wire_type {
 #define WIRE_ACK_PROBE		0x04
 #define WIRE_ACK_SACK		0x08
 #define WIRE_ACK_DUP		0x10
+#define WIRE_ACK_NACK		0x20
 
 #define WIRE_RESET_REFLECT	0x01
 

@@ -48,7 +48,7 @@ static const struct wrong wrongs[] = {
 
 	{ "undefined flag", DATA, "WireFlags", { FIELD_SET(1, 1, 0x10) }, 0 },
 	{ "undefined flag", PROBE, "WireFlags", { FIELD_SET(1, 1, 0x80) }, 0 },
-	{ "undefined flag", ACK, "WireFlags", { FIELD_SET(1, 1, 0x20) }, 0 },
+	{ "undefined flag", ACK, "WireFlags", { FIELD_SET(1, 1, 0x40) }, 0 },
 	{ "undefined flag", INIT, "WireFlags", { FIELD_SET(1, 1, 0x01) }, 0 },
 	{ "undefined flag", CHALLENGE, "WireFlags", { FIELD_SET(1, 1, 0x01) }, 0 },
 	{ "undefined flag", ACCEPT, "WireFlags", { FIELD_SET(1, 1, 0x40) }, 0 },
