@@ -336,6 +336,17 @@ unload_strack() {
 	busywait 10000 rmmod strack 2>/dev/null || rmmod strack
 }
 
+# module_unused: nobody has a socket, and no connection still winds down
+module_unused() {
+	[ "$(cat /sys/module/strack/refcnt)" -eq 0 ]
+}
+
+# await_unused: what earlier tests left behind sends its last packets for a while: the
+# end of a connection whose peer is gone is repeated net.strack.retries times.
+await_unused() {
+	slowwait 60 module_unused || ktap_print_msg "module is in use after a minute"
+}
+
 # strack_family: the number to give to socket(2)
 strack_family() {
 	cat /sys/module/strack/parameters/family

@@ -133,13 +133,7 @@ refused_family() {
 	! load_strack family=2 && ! strack_loaded
 }
 
-# What earlier tests left behind sends its last packets for a while: the end of a
-# connection whose peer is gone is repeated net.strack.retries times.
-unused() {
-	[ "$(cat /sys/module/strack/refcnt)" -eq 0 ]
-}
-
-slowwait 60 unused || ktap_print_msg "module is in use after a minute"
+await_unused
 
 ktap_print_header
 ktap_set_plan 10
