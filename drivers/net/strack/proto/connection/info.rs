@@ -6,6 +6,7 @@ use super::{
     Connection,
     Info, //
 };
+
 /// What a connection has done so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stats {
