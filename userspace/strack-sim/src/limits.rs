@@ -205,13 +205,7 @@ fn last(outcome: &Outcome) -> f64 {
     }
 }
 
-fn figure(
-    name: &str,
-    value: f64,
-    unit: &'static str,
-    bound: f64,
-    at_least: bool,
-) -> Figure {
+fn figure(name: &str, value: f64, unit: &'static str, bound: f64, at_least: bool) -> Figure {
     Figure {
         name: name.to_string(),
         value,
