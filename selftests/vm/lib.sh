@@ -164,8 +164,9 @@ at_least() {
 ROOT=$(root_dir)
 # shellcheck disable=SC2034 # for the scripts that source this
 BUILD=$CACHE/checkout-$(echo "$top" | key)
+# What the person in front wants to have; the self-test puts it elsewhere.
 # shellcheck disable=SC2034
-OUT=$top/out
+OUT=${STRACK_OUT:-$top/out}
 
 # locked COMMAND...: only one set-up (of the things behind one $LOCK) at a time
 locked() {

@@ -56,6 +56,14 @@ await_stages() {
 	aside=()
 }
 
+# lint NAME CHECK...: these checks, or all of the usual ones
+lint() {
+	local name=$1
+	shift
+	# shellcheck disable=SC2154 # of lib.sh
+	LINT_TALLY=$logs/$name.tally "$vm/lint" "$@"
+}
+
 # runner NAME OPTION...: the runner's self-test
 runner() {
 	local name=$1

@@ -70,7 +70,7 @@ fn values_arrive_where_they_belong() {
 /// Each is documented with its default and its range, and nothing else is.
 #[test]
 fn documentation_agrees() {
-    let text = include_str!("../../../Documentation/networking/strack.rst");
+    let text = include_str!("../../../../Documentation/networking/strack.rst");
     let rows: Vec<Vec<&str>> = text
         .lines()
         .filter(|line| line.starts_with("nscc_") || line.starts_with("loss_"))

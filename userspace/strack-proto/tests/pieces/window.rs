@@ -3,13 +3,11 @@
 //! The congestion window: its constants, its reactions, and how it fares in a
 //! small fabric.
 
-mod sim;
-
-use proptest::prelude::*;
-use sim::{
+use crate::sim::{
     Scenario,
     Sim, //
 };
+use proptest::prelude::*;
 use strack_proto::{
     counter::Counter,
     window::{
