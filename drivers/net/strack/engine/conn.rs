@@ -357,7 +357,7 @@ impl Conn {
             // From now on the protocol takes nothing and wants nothing sent.
             inner.proto.abort(timer::now(), ResetCode::Aborted);
             inner.route = None;
-            inner.rx.clear();
+            inner.forget_received();
             self.remove(&mut inner);
             inner.let_go(&mut notes);
         }
@@ -366,23 +366,26 @@ impl Conn {
     }
 
     /// The socket has been closed by the program: what is queued is still sent, then the connection
-    /// ends. `hard` forgets what is queued and resets the peer, as `SO_LINGER` with zero and a close
-    /// with unread data do.
-    pub(crate) fn close(self: &Arc<Self>, hard: bool) {
+    /// ends. `hard` forgets what is queued and resets the peer, as `SO_LINGER` with zero does, and
+    /// unread data whether it is asked for or not. Says whether anything is still to be sent.
+    pub(crate) fn close(self: &Arc<Self>, hard: bool) -> bool {
         self.work(|inner, now| {
+            let hard = hard || inner.rx_bytes > 0;
             inner.orphaned = Some(now);
             inner.progress_at = now;
             if let Some(sock) = &inner.sock {
                 sock.add_shutdown(sock::RCV_SHUTDOWN | sock::SEND_SHUTDOWN);
             }
-            inner.rx.clear();
+            inner.forget_received();
             let ends = hard || inner.proto.state() == State::Connecting;
-            if ends || !inner.may_be_orphan(&self.ns) {
+            let ends = ends || !inner.may_be_orphan(&self.ns);
+            if ends {
                 inner.proto.abort(now, ResetCode::Aborted);
             } else {
                 inner.shut_send();
             }
-        });
+            !ends
+        })
     }
 
     /// Takes the connection out of everything that keeps it but its users.

@@ -112,6 +112,17 @@ impl Inner {
         }
     }
 
+    /// Lets go of all that has not been read: nobody will. The memory stays charged until the
+    /// connection parts with its socket.
+    pub(super) fn forget_received(&mut self) {
+        self.rx.clear();
+        self.rx_bytes = 0;
+        self.rx_skip = 0;
+        if self.rx_head.is_some() {
+            self.rx_head = Some(self.rx_counted);
+        }
+    }
+
     /// The reader has taken the next `bytes` bytes.
     pub(crate) fn consume(&mut self, bytes: usize) {
         let mut left = bytes;

@@ -210,8 +210,10 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
 fn reset(ns: &NetNs, lock: &mut SockLock<'_>) {
     let phase = core::mem::replace(&mut sock::inner(lock).phase, Phase::Idle);
     if let Phase::Active { conn, .. } = phase {
-        conn.close(true);
+        let _ = conn.close(true);
     }
+    // Whoever waits for something of the connection learns that it is gone.
+    lock.count_disconnect();
     sock::inner(lock).tx_page = None;
     // The connection has let go of the socket, and writes nothing there any more.
     lock.publish(PollBuffers::default());

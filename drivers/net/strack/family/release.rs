@@ -47,7 +47,7 @@ pub(crate) fn shutdown(sock: &Sock, how: i32) -> Result {
         State::Closed | State::TimeWait => return Err(ENOTCONN),
         // A connection attempt is given up.
         State::Connecting => {
-            conn.close(true);
+            let _ = conn.close(true);
             return Ok(());
         }
         _ => (),
@@ -73,13 +73,10 @@ pub(crate) fn release(sock: &Sock) {
     let phase = core::mem::replace(&mut sock::inner(&mut lock).phase, Phase::Idle);
     sock::inner(&mut lock).tx_page = None;
     bind::unbind(&ns, &mut lock);
-    lock.add_shutdown(RCV_SHUTDOWN | SEND_SHUTDOWN);
     if let Phase::Active { conn, .. } = phase {
         // Data that nobody will read, or no wish to linger: the peer is told that it was cut off.
-        let unread = conn.peek(|inner| inner.rx_bytes > 0);
-        let hard = unread || (lock.lingers() && lock.linger_time() == 0);
-        conn.close(hard);
-        if !hard && lock.lingers() && !Sock::exiting() {
+        let hard = lock.lingers() && lock.linger_time() == 0;
+        if conn.close(hard) && lock.lingers() && !Sock::exiting() {
             linger(&mut lock, || {
                 conn.peek(|inner| {
                     matches!(

@@ -173,6 +173,7 @@ long strack_c_sk_rcvtimeo(const struct sock *sk, bool noblock);
 long strack_c_sk_sndtimeo(const struct sock *sk, bool noblock);
 int strack_c_sk_rcvlowat(const struct sock *sk, bool waitall, int len);
 int strack_c_sk_wait(struct sock *sk, long *timeo, bool (*ready)(void *arg), void *arg);
+void strack_c_sk_count_disconnect(struct sock *sk);
 void strack_c_sk_poll_wait(struct file *file, struct socket *sock, struct poll_table_struct *wait);
 void strack_c_sk_sigpipe(void);
 

@@ -167,11 +167,14 @@ int strack_c_sk_rcvlowat(const struct sock *sk, bool waitall, int len)
 /*
  * Sleeps until @ready says so. Called with the socket lock, which is given up
  * while asleep and held again for each call of @ready and on return.
- * Returns 0, -EAGAIN (time is up), or the errno of an interrupted call.
+ * Returns 0, -EAGAIN (time is up), the errno of an interrupted call, or, as
+ * sk_wait_event() does, -EPIPE if the socket was disconnected meanwhile: what
+ * @ready looks at is the socket's no more.
  */
 int strack_c_sk_wait(struct sock *sk, long *timeo, bool (*ready)(void *arg), void *arg)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int disconnects = sk->sk_disconnects;
 	int err = 0;
 
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -187,9 +190,19 @@ int strack_c_sk_wait(struct sock *sk, long *timeo, bool (*ready)(void *arg), voi
 		release_sock(sk);
 		*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 		lock_sock(sk);
+		if (sk->sk_disconnects != disconnects) {
+			err = -EPIPE;
+			break;
+		}
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
+}
+
+/* With the socket lock. */
+void strack_c_sk_count_disconnect(struct sock *sk)
+{
+	sk->sk_disconnects++;
 }
 
 void strack_c_sk_poll_wait(struct file *file, struct socket *sock, struct poll_table_struct *wait)

@@ -386,7 +386,7 @@ impl Drop for SockLock<'_> {
 
 impl SockLock<'_> {
     /// Sleeps, without the lock, until `ready` (called with it) holds, `timeo` (jiffies) has run
-    /// out (`EAGAIN`) or a signal comes.
+    /// out (`EAGAIN`), a signal comes, or another thread disconnects the socket (`EPIPE`, as TCP).
     pub(crate) fn wait(
         &mut self,
         timeo: &mut c_long,
@@ -405,6 +405,12 @@ impl SockLock<'_> {
         let arg = (&raw mut ready).cast::<c_void>();
         // SAFETY: The lock is held, as the function wants, and `arg` outlives the call.
         to_result(unsafe { bindings::strack_c_sk_wait(self.sock.as_ptr(), timeo, Some(call), arg) })
+    }
+
+    /// The socket has lost its connection by the program's wish; see [`SockLock::wait`].
+    pub(crate) fn count_disconnect(&mut self) {
+        // SAFETY: The lock is held.
+        unsafe { bindings::strack_c_sk_count_disconnect(self.sock.as_ptr()) }
     }
 
     /// Cuts the socket off from its file, for good.
