@@ -64,7 +64,7 @@ impl Listener {
                     "strack::Listener::queue"
                 ),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
     }
 

@@ -94,7 +94,7 @@ impl NetNs {
         let counters = Counters::new(&net)?;
         let conns = Table::new()?;
         let ports = Ports::new()?;
-        let incoming = Fifo::new(INCOMING_MAX, GFP_KERNEL)?;
+        let incoming = Fifo::new(INCOMING_MAX, GFP_KERNEL_ACCOUNT)?;
         Arc::pin_init(
             try_pin_init!(NetNs {
                 net,
@@ -107,7 +107,7 @@ impl NetNs {
                 ports <- new_bh_lock!(ports, "strack::NetNs::ports"),
                 incoming <- new_bh_lock!(incoming, "strack::NetNs::incoming"),
             }),
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )
     }
 

@@ -6,6 +6,11 @@
 //! Packets find their connection by its id, so a port matters twice only: a socket may not take one
 //! that another has, and the first packet of a client looks for its listener by one.
 //!
+//! Any user may give one port to as many sockets as it can open, so there are two trees. One has all
+//! sockets in the order of their ports; only the system calls of programs walk along those that share
+//! one. The other has the listeners by port, address and device: a packet looks for the few places
+//! where its listener can be. Memory for either is had, and charged, before the lock is taken.
+//!
 //! A socket that takes any port gets one that nobody has, if there is one: a map of the ports shows
 //! that at a glance. If there is none, the ports are looked at one by one, since an address that
 //! nobody else has may share a port; the lock is dropped in between, so that packets do not wait for
@@ -23,13 +28,14 @@ use crate::{
 };
 use core::ops::RangeInclusive;
 use kernel::{
-    alloc::KVVec,
     bitmap::BitmapVec,
     prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
     sync::Arc, //
 };
-
-const CHAINS: usize = 256;
 
 /// Numbers that a port can have.
 const PORTS: usize = 1 << 16;
@@ -44,17 +50,13 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    fn takes(&self, v4: bool) -> bool {
+    /// Whether packets of this version may be meant.
+    pub(super) fn takes(&self, v4: bool) -> bool {
         if self.addr == Addr::ANY {
             !(v4 && self.v6only)
         } else {
             v4 == self.addr.is_v4()
         }
-    }
-
-    /// Whether a packet to `addr` is meant.
-    fn covers(&self, addr: &Addr) -> bool {
-        self.takes(addr.is_v4()) && (self.addr.is_any() || self.addr == *addr)
     }
 
     /// Whether there are packets that both mean.
@@ -69,9 +71,11 @@ impl Scope {
 /// Both ends of a connection but for our port.
 pub(crate) type Pair = (Addr, Addr, u16);
 
-/// A bound port.
+/// A port and a socket that has it, which is only an identity here.
+type Holder = (u16, usize);
+
+/// How a socket has its port.
 struct Bound {
-    port: u16,
     scope: Scope,
     /// `SO_BINDTODEVICE`, or zero.
     dev: i32,
@@ -80,15 +84,43 @@ struct Bound {
     /// After connect(): our address, and the peer's with its port.
     pair: Option<Pair>,
     /// After listen().
-    listener: Option<Arc<Listener>>,
-    /// The socket, as an identity only.
-    owner: usize,
+    listens: bool,
+}
+
+/// Where a listener is: port, address, device or zero, and its socket's identity.
+type Place = (u16, [u8; 16], i32, usize);
+
+struct Listening {
+    v6only: bool,
+    listener: Arc<Listener>,
+}
+
+/// Memory to enter a socket with its port.
+pub(crate) struct Room(Option<RBTreeNodeReservation<Holder, Bound>>);
+
+impl Room {
+    /// Process context; the memory is charged to the caller.
+    pub(crate) fn new() -> Result<Self> {
+        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        Ok(Room(Some(node)))
+    }
+}
+
+/// Memory to enter a listener.
+pub(crate) struct ListenRoom(RBTreeNodeReservation<Place, Listening>);
+
+impl ListenRoom {
+    /// Process context; the memory is charged to the caller.
+    pub(crate) fn new() -> Result<Self> {
+        let node = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        Ok(ListenRoom(node))
+    }
 }
 
 /// The bound ports of a namespace.
 pub(crate) struct Ports {
-    /// [`CHAINS`] of them.
-    chains: KVVec<KVec<Bound>>,
+    bound: RBTree<Holder, Bound>,
+    listeners: RBTree<Place, Listening>,
     /// Ports that somebody has, at whatever address.
     taken: BitmapVec,
 }
@@ -100,55 +132,57 @@ fn owner_of(sock: &Sock) -> usize {
 impl Ports {
     /// Nothing bound.
     pub(crate) fn new() -> Result<Self> {
-        let mut chains = KVVec::with_capacity(CHAINS, GFP_KERNEL)?;
-        for _ in 0..CHAINS {
-            chains.push(KVec::new(), GFP_KERNEL)?;
-        }
         Ok(Ports {
-            chains,
-            taken: BitmapVec::new(PORTS, GFP_KERNEL)?,
+            bound: RBTree::new(),
+            listeners: RBTree::new(),
+            taken: BitmapVec::new(PORTS, GFP_KERNEL_ACCOUNT)?,
         })
     }
 
-    fn chain(&self, port: u16) -> &KVec<Bound> {
-        // The index is below CHAINS by the mask.
-        &self.chains[usize::from(port) & (CHAINS - 1)]
-    }
-
-    fn chain_mut(&mut self, port: u16) -> &mut KVec<Bound> {
-        &mut self.chains[usize::from(port) & (CHAINS - 1)]
+    /// Whether `wanted` holds for any of the sockets that have `port`.
+    fn any_holder(&self, port: u16, mut wanted: impl FnMut(usize, &Bound) -> bool) -> bool {
+        let mut from = Some(0);
+        while let Some(cursor) = from.and_then(|from| self.bound.cursor_lower_bound(&(port, from)))
+        {
+            let (&(other, owner), bound) = cursor.current();
+            if other != port {
+                break;
+            }
+            if wanted(owner, bound) {
+                return true;
+            }
+            from = owner.checked_add(1);
+        }
+        false
     }
 
     /// Whether somebody else has `port` in a way that excludes the caller.
     ///
     /// As for TCP, two holders of `SO_REUSEADDR` may share, as long as none of the others listens.
     fn conflict(&self, sock: &Sock, scope: &Scope, port: u16) -> bool {
-        self.chain(port).iter().any(|other| {
-            other.port == port
-                && other.owner != owner_of(sock)
+        self.any_holder(port, |owner, other| {
+            owner != owner_of(sock)
                 && (other.dev == 0 || sock.bound_dev() == 0 || other.dev == sock.bound_dev())
                 && other.scope.overlaps(scope)
-                && !(other.reuse && sock.reuse() && other.listener.is_none())
+                && !(other.reuse && sock.reuse() && !other.listens)
         })
     }
 
-    /// Takes `port` at `scope` for `sock`.
-    pub(crate) fn bind(&mut self, sock: &Sock, scope: Scope, port: u16) -> Result {
+    /// Takes `port` at `scope` for `sock`, which has none. `room` is used up if that succeeds.
+    pub(crate) fn bind(&mut self, sock: &Sock, scope: Scope, port: u16, room: &mut Room) -> Result {
         if self.conflict(sock, &scope, port) {
             return Err(EADDRINUSE);
         }
-        self.chain_mut(port).push(
-            Bound {
-                port,
-                scope,
-                dev: sock.bound_dev(),
-                reuse: sock.reuse(),
-                pair: None,
-                listener: None,
-                owner: owner_of(sock),
-            },
-            GFP_ATOMIC,
-        )?;
+        let node = room.0.take().ok_or(ENOMEM)?;
+        let bound = Bound {
+            scope,
+            dev: sock.bound_dev(),
+            reuse: sock.reuse(),
+            pair: None,
+            listens: false,
+        };
+        self.bound
+            .insert(node.into_node((port, owner_of(sock)), bound));
         self.taken.set_bit(usize::from(port));
         Ok(())
     }
@@ -169,22 +203,16 @@ impl Ports {
         None
     }
 
-    fn own_mut(&mut self, sock: &Sock, port: u16) -> Option<&mut Bound> {
-        self.chain_mut(port)
-            .iter_mut()
-            .find(|bound| bound.port == port && bound.owner == owner_of(sock))
-    }
-
     /// The socket, which has `port`, connects. `EADDRNOTAVAIL` when another one that shares the port
     /// is connected to the same peer from the same address.
     pub(crate) fn connect(&mut self, sock: &Sock, port: u16, pair: Pair) -> Result {
-        let mut others = Self::chain(self, port).iter();
-        if others.any(|other| {
-            other.port == port && other.owner != owner_of(sock) && other.pair == Some(pair)
+        let owner = owner_of(sock);
+        if self.any_holder(port, |other, bound| {
+            other != owner && bound.pair == Some(pair)
         }) {
             return Err(EADDRNOTAVAIL);
         }
-        if let Some(bound) = self.own_mut(sock, port) {
+        if let Some(bound) = self.bound.get_mut(&(port, owner)) {
             bound.pair = Some(pair);
         }
         Ok(())
@@ -192,7 +220,7 @@ impl Ports {
 
     /// The socket is connected no longer, and keeps its port.
     pub(crate) fn disconnect(&mut self, sock: &Sock, port: u16) {
-        if let Some(bound) = self.own_mut(sock, port) {
+        if let Some(bound) = self.bound.get_mut(&(port, owner_of(sock))) {
             bound.pair = None;
         }
     }
@@ -204,50 +232,79 @@ impl Ports {
         scope: Scope,
         port: u16,
         listener: &Arc<Listener>,
+        room: ListenRoom,
     ) -> Result {
         if self.conflict(sock, &scope, port) {
             return Err(EADDRINUSE);
         }
-        if let Some(bound) = self.own_mut(sock, port) {
-            bound.listener = Some(listener.clone());
-        }
+        let owner = owner_of(sock);
+        let bound = self.bound.get_mut(&(port, owner)).ok_or(EINVAL)?;
+        bound.listens = true;
+        let place = (port, bound.scope.addr.octets(), bound.dev, owner);
+        let listening = Listening {
+            v6only: bound.scope.v6only,
+            listener: listener.clone(),
+        };
+        self.listeners.insert(room.0.into_node(place, listening));
         Ok(())
     }
 
     /// The socket listens no longer, and keeps its port. The listener is handed out so that it is not
     /// dropped under the lock.
     pub(crate) fn unlisten(&mut self, sock: &Sock, port: u16) -> Option<Arc<Listener>> {
-        self.own_mut(sock, port)?.listener.take()
+        let owner = owner_of(sock);
+        let bound = self.bound.get_mut(&(port, owner))?;
+        bound.listens = false;
+        let place = (port, bound.scope.addr.octets(), bound.dev, owner);
+        Some(self.listeners.remove(&place)?.listener)
     }
 
     /// Gives the socket's port back. The listener, if there was one, is handed out so that it is not
     /// dropped under the lock.
     pub(crate) fn unbind(&mut self, sock: &Sock, port: u16) -> Option<Arc<Listener>> {
-        let chain = self.chain_mut(port);
-        let at = chain
-            .iter()
-            .position(|bound| bound.port == port && bound.owner == owner_of(sock))?;
-        let listener = chain.remove(at).ok()?.listener;
-        if !chain.iter().any(|bound| bound.port == port) {
+        let listener = self.unlisten(sock, port);
+        self.bound.remove(&(port, owner_of(sock)))?;
+        if !self.any_holder(port, |_, _| true) {
             self.taken.clear_bit(usize::from(port));
         }
         listener
     }
 
+    /// The listener at an address and a device for a packet of this version, if there is one.
+    fn listener_at(&self, port: u16, addr: Addr, dev: i32, v4: bool) -> Option<Arc<Listener>> {
+        let mut from = 0;
+        loop {
+            let first = (port, addr.octets(), dev, from);
+            let cursor = self.listeners.cursor_lower_bound(&first)?;
+            let (&(of_port, of_addr, of_dev, owner), found) = cursor.current();
+            if (of_port, of_addr, of_dev) != (port, addr.octets(), dev) {
+                return None;
+            }
+            let scope = Scope {
+                addr,
+                v6only: found.v6only,
+            };
+            if scope.takes(v4) {
+                return Some(found.listener.clone());
+            }
+            from = owner.checked_add(1)?;
+        }
+    }
+
     /// The listener for a client that wants `port` at `addr` and came in through `dev`: one bound to
     /// the very address before a wildcard, one bound to the device before one that is not.
     pub(crate) fn listener(&self, addr: Addr, port: u16, dev: i32) -> Option<Arc<Listener>> {
-        self.chain(port)
+        let v4 = addr.is_v4();
+        let any = [Addr::from_v4([0; 4]), Addr::ANY];
+        let wildcards = if v4 { &any[..] } else { &any[1..] };
+        let wanted = [dev, 0];
+        // Without a device there is one kind only.
+        let devs = if dev == 0 { &wanted[1..] } else { &wanted[..] };
+        let exact = devs.iter().map(|&dev| (addr, dev));
+        let wild = devs
             .iter()
-            .filter(|bound| {
-                bound.port == port
-                    && bound.scope.covers(&addr)
-                    && (bound.dev == 0 || bound.dev == dev)
-            })
-            .filter(|bound| bound.listener.is_some())
-            .max_by_key(|bound| (!bound.scope.addr.is_any(), bound.dev != 0))?
-            .listener
-            .clone()
+            .flat_map(|&dev| wildcards.iter().map(move |&any| (any, dev)));
+        Iterator::chain(exact, wild).find_map(|(addr, dev)| self.listener_at(port, addr, dev, v4))
     }
 }
 
@@ -259,6 +316,7 @@ pub(crate) fn bind_any(
     net: &NetHandle,
     scope: Scope,
 ) -> Result<u16> {
+    let mut room = Room::new()?;
     let (low, high) = net.port_range();
     let span = u64::from(high.saturating_sub(low)) + 1;
     let start = low.saturating_add(u16::try_from(random() % span)?);
@@ -268,14 +326,14 @@ pub(crate) fn bind_any(
             .unused(start..=high, net)
             .or_else(|| ports.unused(low..=start, net));
         if let Some(port) = unused {
-            return ports.bind(sock, scope, port).map(|()| port);
+            return ports.bind(sock, scope, port, &mut room).map(|()| port);
         }
     }
     for port in Iterator::chain(start..=high, low..start) {
         if net.port_reserved(port) {
             continue;
         }
-        match ports.lock().bind(sock, scope, port) {
+        match ports.lock().bind(sock, scope, port, &mut room) {
             Err(error) if error == EADDRINUSE => (),
             result => return result.map(|()| port),
         }

@@ -4,7 +4,10 @@
 
 use crate::{
     engine::{
-        ports,
+        ports::{
+            self,
+            Room, //
+        },
         NetNs, //
     },
     family::socket::{
@@ -138,7 +141,8 @@ fn take_port(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
     let port = if addr.port == 0 {
         ports::bind_any(&ns.ports, lock, &ns.net, scope)?
     } else {
-        ns.ports.lock().bind(lock, scope, addr.port)?;
+        let mut room = Room::new()?;
+        ns.ports.lock().bind(lock, scope, addr.port, &mut room)?;
         addr.port
     };
     sock::inner(lock).bound = Some(SockAddr { port, ..addr });

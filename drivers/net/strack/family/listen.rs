@@ -8,6 +8,7 @@ use crate::{
             Listener,
             Ready, //
         },
+        ports::ListenRoom,
         NetNs, //
     },
     family::{
@@ -45,9 +46,10 @@ pub(crate) fn listen(sock: &Sock, backlog: i32) -> Result {
     let (bound, options) = (socket.bound.ok_or(EINVAL)?, socket.options);
     let listener = Listener::new(&lock, options, backlog)?;
     let scope = sock::inner(&mut lock).scope(&bound);
+    let room = ListenRoom::new()?;
     ns.ports
         .lock()
-        .listen(&lock, scope, bound.port, &listener)?;
+        .listen(&lock, scope, bound.port, &listener, room)?;
     sock::inner(&mut lock).phase = Phase::Listening(listener);
     lock.clear_shutdown();
     lock.set_state(bindings::TCP_LISTEN);

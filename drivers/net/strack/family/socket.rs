@@ -147,7 +147,7 @@ impl Socket {
 
 /// Puts a fresh [`Socket`] into a new socket.
 pub(crate) fn init(sock: &Sock) -> Result {
-    sock::install(sock, KBox::new(Socket::new(), GFP_KERNEL)?);
+    sock::install(sock, KBox::new(Socket::new(), GFP_KERNEL_ACCOUNT)?);
     Ok(())
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn inherit(options: Options, child: &Sock, config: &mut Config) -> Re
     let mut socket = Socket::new();
     socket.options = options;
     options.apply(config);
-    sock::install(child, KBox::new(socket, GFP_KERNEL)?);
+    sock::install(child, KBox::new(socket, GFP_KERNEL_ACCOUNT)?);
     Ok(())
 }
 

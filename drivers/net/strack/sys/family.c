@@ -110,7 +110,7 @@ static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern
 	struct strack_sysctl *sysctl = &((struct strack_net *)net_generic(net, strack_net_id))->sysctl;
 	struct sock *sk;
 
-	sk = sk_alloc(net, family, GFP_KERNEL, &strack_proto, kern);
+	sk = sk_alloc(net, family, GFP_KERNEL_ACCOUNT, &strack_proto, kern);
 	if (!sk)
 		return NULL;
 	sock_init_data(sock, sk);

@@ -158,8 +158,8 @@ int strack_sysctl_register(struct strack_net *sn)
 	sn->sysctl.port = strack_c_udp_port();
 	sn->sysctl.max_orphans = strack_default_rest();
 	sn->sysctl.max_time_wait = sn->sysctl.max_orphans;
-	sn->params = kcalloc(count, sizeof(*sn->params), GFP_KERNEL);
-	table = kcalloc(fixed + count, sizeof(*table), GFP_KERNEL);
+	sn->params = kcalloc(count, sizeof(*sn->params), GFP_KERNEL_ACCOUNT);
+	table = kcalloc(fixed + count, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!sn->params || !table)
 		goto no_memory;
 	memcpy(table, strack_table, sizeof(strack_table));

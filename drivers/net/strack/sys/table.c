@@ -10,7 +10,7 @@
 
 struct strack_table *strack_c_table_alloc(void)
 {
-	struct strack_table *table = kvzalloc_obj(*table, GFP_KERNEL);
+	struct strack_table *table = kvzalloc_obj(*table, GFP_KERNEL_ACCOUNT);
 
 	if (!table)
 		return NULL;

@@ -9,7 +9,9 @@ use crate::{
         listener::Listener,
         ports::{
             bind_any,
+            ListenRoom,
             Ports,
+            Room,
             Scope, //
         },
     },
@@ -82,8 +84,8 @@ fn listener(fixture: &Fixture) -> Result<Arc<Listener>> {
 /// Whether two sockets may have one port at these scopes.
 fn compatible(a: &Fixture, b: &Fixture, first: Scope, second: Scope) -> Result<bool> {
     let mut ports = Ports::new()?;
-    ports.bind(a.sock(), first, 80)?;
-    match ports.bind(b.sock(), second, 80) {
+    ports.bind(a.sock(), first, 80, &mut Room::new()?)?;
+    match ports.bind(b.sock(), second, 80, &mut Room::new()?) {
         Ok(()) => Ok(true),
         Err(error) if error == EADDRINUSE => Ok(false),
         Err(error) => Err(error),
@@ -134,14 +136,20 @@ mod suite {
     fn ports_do_not_meet() -> Result {
         let (a, b) = (Fixture::new()?, Fixture::new()?);
         let mut ports = Ports::new()?;
-        // One chain.
         for port in [80, 80 + 256, 80 + 512] {
-            ports.bind(a.sock(), ANY, port)?;
+            ports.bind(a.sock(), ANY, port, &mut Room::new()?)?;
         }
-        assert!(ports.bind(b.sock(), ANY, 80 + 768).is_ok());
+        assert!(ports
+            .bind(b.sock(), ANY, 80 + 768, &mut Room::new()?)
+            .is_ok());
         assert!(ports.unbind(a.sock(), 80 + 256).is_none());
-        assert!(ports.bind(b.sock(), ANY, 80 + 256).is_ok());
-        assert_eq!(ports.bind(b.sock(), ANY, 80), Err(EADDRINUSE));
+        assert!(ports
+            .bind(b.sock(), ANY, 80 + 256, &mut Room::new()?)
+            .is_ok());
+        assert_eq!(
+            ports.bind(b.sock(), ANY, 80, &mut Room::new()?),
+            Err(EADDRINUSE)
+        );
         Ok(())
     }
 
@@ -149,11 +157,14 @@ mod suite {
     fn unbind_is_by_its_owner() -> Result {
         let (a, b) = (Fixture::new()?, Fixture::new()?);
         let mut ports = Ports::new()?;
-        ports.bind(a.sock(), ANY, 80)?;
+        ports.bind(a.sock(), ANY, 80, &mut Room::new()?)?;
         assert!(ports.unbind(b.sock(), 80).is_none());
-        assert_eq!(ports.bind(b.sock(), ANY, 80), Err(EADDRINUSE));
+        assert_eq!(
+            ports.bind(b.sock(), ANY, 80, &mut Room::new()?),
+            Err(EADDRINUSE)
+        );
         ports.unbind(a.sock(), 80);
-        assert_eq!(ports.bind(b.sock(), ANY, 80), Ok(()));
+        assert_eq!(ports.bind(b.sock(), ANY, 80, &mut Room::new()?), Ok(()));
         Ok(())
     }
 
@@ -166,14 +177,17 @@ mod suite {
             assert_eq!(compatible(&a, &b, ANY, ANY)?, of_a && of_b);
         }
         let mut ports = Ports::new()?;
-        ports.bind(a.sock(), ANY, 80)?;
-        ports.listen(a.sock(), ANY, 80, &listener(&a)?)?;
-        assert_eq!(ports.bind(b.sock(), ANY, 80), Err(EADDRINUSE));
+        ports.bind(a.sock(), ANY, 80, &mut Room::new()?)?;
+        ports.listen(a.sock(), ANY, 80, &listener(&a)?, ListenRoom::new()?)?;
+        assert_eq!(
+            ports.bind(b.sock(), ANY, 80, &mut Room::new()?),
+            Err(EADDRINUSE)
+        );
         assert!(ports.unlisten(a.sock(), 80).is_some());
-        ports.bind(b.sock(), ANY, 80)?;
+        ports.bind(b.sock(), ANY, 80, &mut Room::new()?)?;
         // Who listens first keeps the other from it.
-        ports.listen(b.sock(), ANY, 80, &listener(&b)?)?;
-        let late = ports.listen(a.sock(), ANY, 80, &listener(&a)?);
+        ports.listen(b.sock(), ANY, 80, &listener(&b)?, ListenRoom::new()?)?;
+        let late = ports.listen(a.sock(), ANY, 80, &listener(&a)?, ListenRoom::new()?);
         assert_eq!(late, Err(EADDRINUSE));
         Ok(())
     }
@@ -194,14 +208,14 @@ mod suite {
         let (one, two, wild) = (Fixture::new()?, Fixture::new()?, Fixture::new()?);
         let (on_one, on_two, on_wild) = (listener(&one)?, listener(&two)?, listener(&wild)?);
         let mut ports = Ports::new()?;
-        ports.bind(one.sock(), on(v4(1)), 80)?;
-        ports.bind(two.sock(), on(v4(2)), 80)?;
-        ports.bind(wild.sock(), ANY_V6_ONLY, 80)?;
+        ports.bind(one.sock(), on(v4(1)), 80, &mut Room::new()?)?;
+        ports.bind(two.sock(), on(v4(2)), 80, &mut Room::new()?)?;
+        ports.bind(wild.sock(), ANY_V6_ONLY, 80, &mut Room::new()?)?;
         // Bound is not listening.
         assert!(ports.listener(v4(1), 80, 0).is_none());
-        ports.listen(one.sock(), on(v4(1)), 80, &on_one)?;
-        ports.listen(two.sock(), on(v4(2)), 80, &on_two)?;
-        ports.listen(wild.sock(), ANY_V6_ONLY, 80, &on_wild)?;
+        ports.listen(one.sock(), on(v4(1)), 80, &on_one, ListenRoom::new()?)?;
+        ports.listen(two.sock(), on(v4(2)), 80, &on_two, ListenRoom::new()?)?;
+        ports.listen(wild.sock(), ANY_V6_ONLY, 80, &on_wild, ListenRoom::new()?)?;
         assert!(is(ports.listener(v4(1), 80, 0), &on_one));
         assert!(is(ports.listener(v4(2), 80, 0), &on_two));
         assert!(ports.listener(v4(3), 80, 0).is_none());
@@ -223,13 +237,33 @@ mod suite {
         set(&four, false, 4);
         let (on_three, on_four) = (listener(&three)?, listener(&four)?);
         let mut ports = Ports::new()?;
-        ports.bind(three.sock(), ANY, 80)?;
-        ports.bind(four.sock(), ANY, 80)?;
-        ports.listen(three.sock(), ANY, 80, &on_three)?;
-        ports.listen(four.sock(), ANY, 80, &on_four)?;
+        ports.bind(three.sock(), ANY, 80, &mut Room::new()?)?;
+        ports.bind(four.sock(), ANY, 80, &mut Room::new()?)?;
+        ports.listen(three.sock(), ANY, 80, &on_three, ListenRoom::new()?)?;
+        ports.listen(four.sock(), ANY, 80, &on_four, ListenRoom::new()?)?;
         assert!(is(ports.listener(v4(1), 80, 3), &on_three));
         assert!(is(ports.listener(v6(1), 80, 4), &on_four));
         assert!(ports.listener(v4(1), 80, 5).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn listener_is_found_at_each_kind_of_place() -> Result {
+        let fixture = Fixture::new()?;
+        let listener = listener(&fixture)?;
+        for dev in [0, 3] {
+            set(&fixture, false, dev);
+            for scope in [on(v4(1)), any_v4(), ANY, ANY_V6_ONLY] {
+                let mut ports = Ports::new()?;
+                ports.bind(fixture.sock(), scope, 80, &mut Room::new()?)?;
+                ports.listen(fixture.sock(), scope, 80, &listener, ListenRoom::new()?)?;
+                let hears = |addr, dev| is(ports.listener(addr, 80, dev), &listener);
+                assert_eq!(hears(v4(1), 3), scope.takes(true));
+                assert_eq!(hears(v4(1), 4), scope.takes(true) && dev == 0);
+                assert_eq!(hears(v4(2), 3), scope.takes(true) && scope.addr.is_any());
+                assert_eq!(hears(v6(1), 3), scope.takes(false));
+            }
+        }
         Ok(())
     }
 
@@ -257,7 +291,8 @@ mod suite {
         let (low, high) = ns.net.port_range();
         let ports = all_ports()?;
         for port in low..=high {
-            ports.lock().bind(a.sock(), on(v4(1)), port)?;
+            let mut room = Room::new()?;
+            ports.lock().bind(a.sock(), on(v4(1)), port, &mut room)?;
         }
         let same = bind_any(&ports, b.sock(), &ns.net, on(v4(1)));
         assert_eq!(same, Err(EADDRINUSE));
