@@ -48,8 +48,9 @@ fn raw_gfp(flags: Flags) -> bindings::gfp_t {
 /// to the owner of the socket, and refused where only the OOM killer could make room. Process context.
 pub(crate) fn gfp_connection() -> Flags {
     const _: () = assert!(size_of::<Flags>() == size_of::<bindings::gfp_t>());
-    // SAFETY: The kernel's crate has no name for these flags. `Flags` is a structure around a `gfp_t`
-    // and no larger, so it has the same representation, and any value is a valid one.
+    // SAFETY: The kernel's crate has no name for `__GFP_NORETRY`. `Flags` is a structure with one field,
+    // a `gfp_t`, and no larger than that, so the field lies at its beginning and any value is valid:
+    // what the language does not promise of a structure with several fields cannot differ here.
     unsafe { core::mem::transmute::<bindings::gfp_t, Flags>(bindings::strack_c_gfp_connection()) }
 }
 

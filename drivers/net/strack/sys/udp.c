@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
+#include <linux/workqueue.h>
 #include <net/dst.h>
 #include <net/icmp.h>
 #include <net/inet_ecn.h>
@@ -115,18 +116,48 @@ void strack_c_udp_unlock(void)
 	mutex_unlock(&strack_udp_mutex);
 }
 
+struct strack_udp_open {
+	struct work_struct work;
+	struct net *net;
+	struct udp_port_cfg cfg;
+	struct socket *sock;
+	int err;
+};
+
+static void strack_udp_open_work(struct work_struct *work)
+{
+	struct strack_udp_open *open = container_of(work, struct strack_udp_open, work);
+
+	open->err = udp_sock_create(open->net, &open->cfg, &open->sock);
+}
+
+/*
+ * Opens a socket for all of a namespace, on behalf of whoever is the first to
+ * need it. It must not be that one's: a socket belongs to the cgroup of the task
+ * that makes it, whose programs then filter what it receives, and binding asks
+ * for that task's capabilities. So a kernel thread makes it. May sleep; @net is
+ * alive.
+ */
 int strack_c_udp_open(struct net *net, bool v4, u16 local_port, struct socket **sockp)
 {
-	struct udp_port_cfg cfg = {
-		.family			= v4 ? AF_INET : AF_INET6,
-		.local_udp_port		= htons(local_port),
-		.use_udp_checksums	= true,
-		.use_udp6_tx_checksums	= true,
-		.use_udp6_rx_checksums	= true,
-		.ipv6_v6only		= true,
+	struct strack_udp_open open = {
+		.net	= net,
+		.cfg	= {
+			.family			= v4 ? AF_INET : AF_INET6,
+			.local_udp_port		= htons(local_port),
+			.use_udp_checksums	= true,
+			.use_udp6_tx_checksums	= true,
+			.use_udp6_rx_checksums	= true,
+			.ipv6_v6only		= true,
+		},
 	};
 
-	return udp_sock_create(net, &cfg, sockp);
+	INIT_WORK_ONSTACK(&open.work, strack_udp_open_work);
+	schedule_work(&open.work);
+	flush_work(&open.work);
+	destroy_work_on_stack(&open.work);
+	*sockp = open.sock;
+	return open.err;
 }
 
 void strack_c_udp_attach(struct socket *sock, void *owner, int rcvbuf)
