@@ -16,6 +16,7 @@
 
 #include "../lib/strack.h"
 #include "fabric.h"
+#include "program.h"
 
 #define PORT		7001
 #define FIRST_PORT	49152
@@ -113,17 +114,6 @@ static void run(const char *src_ns, const char *dst_ns, const char *address)
 	puts("}");
 }
 
-static unsigned int number(const char *text, unsigned int most)
-{
-	unsigned long value = strtoul(text, NULL, 0);
-
-	if (!value || value > most) {
-		fprintf(stderr, "spray: %s: not a number from 1 to %u\n", text, most);
-		exit(2);
-	}
-	return value;
-}
-
 int main(int argc, char **argv)
 {
 	bool wrong = false;
@@ -132,19 +122,19 @@ int main(int argc, char **argv)
 	while ((o = getopt(argc, argv, "p:n:l:m:s:")) != -1) {
 		switch (o) {
 		case 'p':
-			ports = number(optarg, MAX_PORTS);
+			ports = number(optarg, 1, MAX_PORTS);
 			break;
 		case 'n':
-			packets = number(optarg, 1000000);
+			packets = number(optarg, 1, 1000000);
 			break;
 		case 'l':
-			length = number(optarg, 65000);
+			length = number(optarg, 1, 65000);
 			break;
 		case 'm':
-			mbits = number(optarg, 100000);
+			mbits = number(optarg, 1, 100000);
 			break;
 		case 's':
-			spines = number(optarg, FABRIC_MAX_SPINES);
+			spines = number(optarg, 1, FABRIC_MAX_SPINES);
 			break;
 		default:
 			wrong = true;

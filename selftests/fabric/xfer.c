@@ -4,7 +4,9 @@
  *
  *	xfer [options] SRC_NS DST_NS DST_ADDRESS
  *
- *	-f tcp|strack	family (default strack)
+ *	-f tcp|mptcp|strack	family (default strack)
+ *	-C NAME		congestion control of TCP and MPTCP
+ *	-F PROFILE	profile of AF_STRACK (STRACK_PROFILE)
  *	-p PATHS	paths to spray over (STRACK_PATHS)
  *	-P POLICY	how they are chosen (STRACK_PATH_POLICY)
  *	-i FILE		send this file
@@ -42,6 +44,7 @@
 #include <unistd.h>
 
 #include "../lib/strack.h"
+#include "program.h"
 #include "xfer.h"
 
 #define PORT		7000
@@ -50,7 +53,7 @@
 #define SETTLE_MS	20
 
 struct options opt = {
-	.strack = true,
+	.transport.kind = TRANSPORT_STRACK,
 	.run = "run",
 	.write_size = 65536,
 	.cut = -1,
@@ -63,22 +66,10 @@ static void wake_up(int signal)
 	(void)signal;
 }
 
-/* Memory of both processes, present from the beginning. */
-static void *shared(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	if (p == MAP_FAILED)
-		die("mmap");
-	return p;
-}
-
 static void load_payload(struct transfer *x)
 {
-	uint64_t state = 0x9e3779b97f4a7c15ULL;
 	struct stat st;
-	size_t done, k;
+	size_t done;
 	ssize_t n;
 	int fd;
 
@@ -97,43 +88,16 @@ static void load_payload(struct transfer *x)
 		return;
 	}
 	x->payload = shared(opt.bytes);
-	for (k = 0; k + sizeof(state) <= opt.bytes; k += sizeof(state)) {
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		memcpy(x->payload + k, &state, sizeof(state));
-	}
-}
-
-static int open_socket(void)
-{
-	int fd = socket(opt.strack ? strack_family_or_none() : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		die(opt.strack ? "socket(AF_STRACK) (is the module loaded?)" : "socket");
-	if (opt.strack && opt.paths &&
-	    setsockopt(fd, SOL_STRACK, STRACK_PATHS, &opt.paths, sizeof(opt.paths)))
-		die("STRACK_PATHS");
-	if (opt.strack && opt.policy &&
-	    setsockopt(fd, SOL_STRACK, STRACK_PATH_POLICY, opt.policy, strlen(opt.policy)))
-		die("STRACK_PATH_POLICY");
-	return fd;
+	fill_pattern(x->payload, opt.bytes);
 }
 
 static void open_sockets(struct transfer *x, const char *src_ns, const char *dst_ns,
 			 const struct sockaddr_strack *dst)
 {
-	int one = 1;
-
 	into_netns(dst_ns);
-	x->listener = open_socket();
-	setsockopt(x->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (st_bind(x->listener, dst))
-		die("bind");
-	if (listen(x->listener, 1))
-		die("listen");
+	x->listener = transport_listen(&opt.transport, dst, 0);
 	into_netns(src_ns);
-	x->sender = open_socket();
+	x->sender = transport_open(&opt.transport, 0);
 }
 
 static _Noreturn void send_all(const struct transfer *x, const struct sockaddr_strack *dst)
@@ -179,7 +143,7 @@ static void cut_now(struct transfer *x)
 		fabric_since(&bytes, &x->before);
 		spine = fabric_busiest(&x->fabric, &bytes);
 	}
-	read_stats(x->sender, &x->cut.sender);
+	transport_stats(&opt.transport, x->sender, &x->cut.sender);
 	fabric_switch(&x->fabric, spine, false);
 	x->cut.at_ns = elapsed(x);
 	x->cut.bytes = x->got;
@@ -261,18 +225,6 @@ static void receive_all(struct transfer *x)
 	x->eof = read_some(x, &more, 1) == 0;
 }
 
-/* Milliseconds that the CPUs have idled since boot. */
-static uint64_t idle_ms(void)
-{
-	FILE *file = fopen("/proc/stat", "re");
-	unsigned long long ticks = 0;
-
-	if (!file || fscanf(file, "cpu %*u %*u %*u %llu", &ticks) != 1)
-		die("/proc/stat");
-	fclose(file);
-	return ticks * 1000 / sysconf(_SC_CLK_TCK);
-}
-
 static void start_clock(void)
 {
 	const struct sigaction action = { .sa_handler = wake_up };
@@ -331,24 +283,9 @@ static int transfer(const char *src_ns, const char *dst_ns, const struct sockadd
 	return complete ? 0 : 1;
 }
 
-/* A number from the command line. */
-static unsigned long number(const char *text, unsigned long least, unsigned long most)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 0);
-	if (errno || end == text || *end || value < least || value > most) {
-		fprintf(stderr, "xfer: %s: not a number from %lu to %lu\n", text, least, most);
-		exit(2);
-	}
-	return value;
-}
-
 static _Noreturn void usage(void)
 {
-	fputs("usage: xfer [-f tcp|strack] [-p PATHS] [-P POLICY] [-i FILE | -n BYTES] [-w BYTES]\n"
+	fputs("usage: xfer [-f tcp|mptcp|strack] [-C NAME] [-F PROFILE] [-p PATHS] [-P POLICY] [-i FILE | -n BYTES] [-w BYTES]\n"
 	      "            [-o FILE] [-r NAME] [-j FILE] [-s SPINES [-c SPINE]] [-t MSEC] [-q] SRC_NS DST_NS DST_ADDRESS\n",
 	      stderr);
 	exit(2);
@@ -358,18 +295,23 @@ static void parse_options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "f:p:P:i:n:w:o:r:j:s:c:t:q")) != -1) {
+	while ((o = getopt(argc, argv, "f:C:F:p:P:i:n:w:o:r:j:s:c:t:q")) != -1) {
 		switch (o) {
 		case 'f':
-			opt.strack = strcmp(optarg, "tcp");
-			if (opt.strack && strcmp(optarg, "strack"))
+			if (!transport_named(&opt.transport, optarg))
 				usage();
 			break;
+		case 'C':
+			opt.transport.congestion = optarg;
+			break;
+		case 'F':
+			opt.transport.profile = optarg;
+			break;
 		case 'p':
-			opt.paths = number(optarg, 1, STRACK_MAX_PATHS);
+			opt.transport.paths = number(optarg, 1, STRACK_MAX_PATHS);
 			break;
 		case 'P':
-			opt.policy = optarg;
+			opt.transport.policy = optarg;
 			break;
 		case 'i':
 			opt.input = optarg;
@@ -413,12 +355,10 @@ static void parse_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct sockaddr_strack dst;
-	int family;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse_options(argc, argv);
-	family = opt.strack ? strack_family_or_none() : AF_INET6;
-	if (st_address(&dst, family, argv[optind + 2], PORT))
+	if (!transport_address(&opt.transport, &dst, argv[optind + 2], PORT))
 		usage();
 	return transfer(argv[optind], argv[optind + 1], &dst);
 }

@@ -9,9 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <linux/strack.h>
-
 #include "fabric.h"
+#include "transport.h"
 
 #define BIN_NS		100000ULL	/* resolution of the arrival record */
 
@@ -19,9 +18,7 @@
  * struct options - the command line, explained in xfer.c
  */
 struct options {
-	bool strack;
-	int paths;
-	const char *policy;
+	struct transport transport;
 	const char *input;
 	const char *output;
 	const char *json;
@@ -35,20 +32,6 @@ struct options {
 };
 
 extern struct options opt;
-
-/**
- * struct stats - the numbers of a connection that both families have
- * @rto_ns: retransmission timeout in force
- * @srtt_ns: smoothed round-trip time
- * @retransmits: packets sent again
- * @info: all that AF_STRACK knows, zero for TCP
- */
-struct stats {
-	uint64_t rto_ns;
-	uint64_t srtt_ns;
-	uint64_t retransmits;
-	struct strack_info info;
-};
 
 /**
  * struct cut - what was known when a spine was cut
@@ -104,9 +87,6 @@ struct transfer {
 	int sender;
 	int receiver;
 };
-
-/* The numbers of one end as they are now. */
-void read_stats(int fd, struct stats *stats);
 
 /* Append the run to opt.json (or print it): one JSON object on one line. */
 void report(const struct transfer *x, bool complete);
