@@ -7,7 +7,11 @@
 #	fabric.sh cut N			spine N swallows everything, silently
 #	fabric.sh loss N PERCENT	spine N loses packets, both directions
 #	fabric.sh slow N RATE		the four link directions of spine N at RATE
+#	fabric.sh late N TIME		what goes to leaf lb over spine N takes TIME longer
 #	fabric.sh heal N		spine N as it was after "up"
+#	fabric.sh host HOST RATE	the link from the leaf to HOST at RATE
+#	fabric.sh seed N		other hash functions, as if "up" had had SEED=N
+#	fabric.sh subflows N		of MPTCP connections from now on; needs N - 1 ALIASES
 #	fabric.sh counters		what passed each uplink, one line of JSON
 #	fabric.sh env			the settings in force
 #
@@ -15,6 +19,7 @@
 #
 #	ai -- la ==[S equal-cost routes]== s1..sS == lb -- bi
 #
+# With ALIASES a host has more addresses, from 10.1.i.2 on, which are MPTCP endpoints.
 # Device names: a host has eth0; a leaf has dn1..dnH to its hosts and up1..upS
 # to the spines; a spine has "a" to la and "b" to lb. xfer.c knows these names.
 #
@@ -36,10 +41,11 @@ RED_MIN=${RED_MIN:-30000}	# bytes of average queue: marking starts
 RED_MAX=${RED_MAX:-90000}	# bytes: every ECN-capable packet is marked
 RED_PROB=${RED_PROB:-0.1}	# marking probability just below RED_MAX
 RED_FLAGS=${RED_FLAGS:-ecn nodrop}
+ALIASES=${ALIASES:-0}		# more addresses of a host, up to 7
 OFFLOAD=${OFFLOAD:-off}		# TSO, GSO, GRO of all devices
 SEED=${SEED:-1}			# of the hash; each router gets its own from it
 SETTINGS="HOSTS SPINES MTU RATE HOST_RATE DELAY QUEUE RED_MIN RED_MAX RED_PROB
-RED_FLAGS OFFLOAD SEED"
+RED_FLAGS ALIASES OFFLOAD SEED"
 
 MODULES="veth sch_tbf sch_red sch_netem sch_ingress cls_matchall act_gact"
 
@@ -49,7 +55,7 @@ SWITCH=1
 
 usage()
 {
-	sed -n '3,22s/^# \{0,1\}//p' "$0"
+	sed -n '3,27s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 
@@ -92,12 +98,12 @@ pair()
 	end "$5" "$6" "$7/$9" "$8" "$3" "$4"
 }
 
-# shape NS DEV RATE: a token bucket of two packets, and under it RED with ECN.
+# shape NS DEV RATE [PARENT]: a token bucket of two packets, and under it RED with ECN.
 # RED's own "burst" is the least tc takes, so that its average follows closely.
 shape()
 {
 	[ "$3" != 0 ] || return 0
-	queue tc "$1" "qdisc replace dev $2 root handle 1: tbf rate $3 burst $((2 * MTU + 100)) limit $QUEUE"
+	queue tc "$1" "qdisc replace dev $2 ${4:-root} handle 1: tbf rate $3 burst $((2 * MTU + 100)) limit $QUEUE"
 	queue tc "$1" "qdisc replace dev $2 parent 1:1 handle 2: red limit $QUEUE min $RED_MIN max $RED_MAX avpkt $MTU burst $(((2 * RED_MIN + RED_MAX) / (3 * MTU) + 1)) probability $RED_PROB bandwidth $3 $RED_FLAGS"
 }
 
@@ -109,7 +115,13 @@ router()
 	queue sh "$1" "echo 1 >ip_forward"
 	queue sh "$1" "echo 3 >fib_multipath_hash_policy"
 	queue sh "$1" "echo 55 >fib_multipath_hash_fields"
-	queue sh "$1" "echo $((SEED * 7919 + $2 * 104729)) >fib_multipath_hash_seed"
+	hash_seed "$1" "$2"
+}
+
+# hash_seed NS NUMBER: from the fabric's SEED
+hash_seed()
+{
+	queue sh "$1" "echo $((SEED * 7919 + $2 * 104729)) >/proc/sys/net/ipv4/fib_multipath_hash_seed"
 }
 
 # host SIDE SIDE_NUMBER INDEX
@@ -118,6 +130,11 @@ host()
 	pair "$1$3" eth0 "10.$2.$3.1" "$(mac "$2" "$3" 0 1)" \
 		"l$1" "dn$3" "10.$2.$3.254" "$(mac "$2" "$3" 0 2)" 24
 	queue ip "$1$3" "route add default via 10.$2.$3.254"
+	for alias in $(seq 2 $((ALIASES + 1))); do
+		queue ip "$1$3" "addr add 10.$2.$3.$alias/24 dev eth0"
+		queue ip "$1$3" "mptcp endpoint add 10.$2.$3.$alias dev eth0 subflow"
+		queue ip "l$1" "neigh replace 10.$2.$3.$alias lladdr $(mac "$2" "$3" 0 1) dev dn$3 nud permanent"
+	done
 	shape "l$1" "dn$3" "$HOST_RATE"
 	if [ "$DELAY" != 0 ]; then
 		queue tc "$1$3" "qdisc add dev eth0 root handle 1: netem delay $DELAY limit 20000"
@@ -138,13 +155,23 @@ uplink()
 	queue tc "s$3" "filter add dev $1 ingress matchall action gact index $SWITCH"
 }
 
+# In the order of their numbers, which their seeds come from.
+routers()
+{
+	echo la lb
+	for k in $(seq "$SPINES"); do
+		echo "s$k"
+	done
+}
+
 # Describe the whole fabric as batches.
 plan()
 {
-	router la 1
-	router lb 2
+	number=0
+	for ns in $(routers); do
+		router "$ns" $((number += 1))
+	done
 	for k in $(seq "$SPINES"); do
-		router "s$k" $((k + 2))
 		queue tc "s$k" "actions add action pass index $SWITCH"
 	done
 	for side in a b; do
@@ -164,12 +191,24 @@ plan()
 
 namespaces()
 {
-	echo la lb
+	routers
+	hosts
+}
+
+hosts()
+{
 	for i in $(seq "$HOSTS"); do
 		echo "a$i b$i"
 	done
-	for k in $(seq "$SPINES"); do
-		echo "s$k"
+}
+
+# Do what was collected per namespace.
+hand_over()
+{
+	for ns in $(namespaces); do
+		[ ! -e "$BATCH/sh.$ns" ] || ip netns exec "$ns" sh -e "$BATCH/sh.$ns"
+		[ ! -e "$BATCH/ip.$ns" ] || ip -n "$ns" -batch "$BATCH/ip.$ns"
+		[ ! -e "$BATCH/tc.$ns" ] || tc -n "$ns" -batch "$BATCH/tc.$ns"
 	done
 }
 
@@ -188,12 +227,13 @@ up()
 	done
 	ip -batch "$BATCH/netns.all"
 	ip -batch "$BATCH/link.all"
-	for ns in $(namespaces); do
-		ip netns exec "$ns" sh -e "$BATCH/sh.$ns"
-		ip -n "$ns" -batch "$BATCH/ip.$ns"
-		[ ! -e "$BATCH/tc.$ns" ] || tc -n "$ns" -batch "$BATCH/tc.$ns"
-	done
+	hand_over
 	rm -r "$BATCH"
+	keep_settings
+}
+
+keep_settings()
+{
 	for v in $SETTINGS; do
 		eval "printf '%s=\"%s\"\n' $v \"\$$v\""
 	done >$ENV_FILE
@@ -222,18 +262,67 @@ fault()
 	tc -n "$ns" actions change action "$@" index $SWITCH
 }
 
-# rates N RATE: all four link directions of spine N
-rates()
+# begin, commit: what is queued in between is done for an existing fabric
+begin()
 {
 	BATCH=$(mktemp -d)
-	shape la "up$1" "$2"
-	shape lb "up$1" "$2"
-	shape "s$1" a "$2"
-	shape "s$1" b "$2"
-	for ns in la lb "s$1"; do
-		[ ! -e "$BATCH/tc.$ns" ] || tc -n "$ns" -batch "$BATCH/tc.$ns"
-	done
+}
+
+commit()
+{
+	hand_over
 	rm -r "$BATCH"
+}
+
+# rates N RATE: all four link directions of spine N. What its queues knew is forgotten.
+rates()
+{
+	begin
+	for end in "la up$1" "lb up$1" "s$1 a" "s$1 b"; do
+		queue tc "${end% *}" "qdisc replace dev ${end#* } root handle 9: pfifo"
+		shape "${end% *}" "${end#* }" "$2"
+	done
+	commit
+}
+
+# late N TIME: a delay before the queue of the link to leaf lb
+late()
+{
+	begin
+	queue tc "s$1" "qdisc replace dev b root handle 3: netem delay $2 limit 20000"
+	shape "s$1" b "$RATE" "parent 3:"
+	commit
+}
+
+# downlink HOST RATE
+downlink()
+{
+	[ "$HOST_RATE" != 0 ] || die "the links to hosts have no rate: HOST_RATE"
+	begin
+	shape "l${1%%[0-9]*}" "dn${1#[ab]}" "$2"
+	commit
+}
+
+reseed()
+{
+	SEED=$1
+	begin
+	number=0
+	for ns in $(routers); do
+		hash_seed "$ns" $((number += 1))
+	done
+	commit
+	keep_settings
+}
+
+subflows()
+{
+	[ "$1" -le $((ALIASES + 1)) ] || die "$1 subflows need ALIASES"
+	begin
+	for ns in $(hosts); do
+		queue ip "$ns" "mptcp limits set subflows $(($1 - 1)) add_addr_accepted 0"
+	done
+	commit
 }
 
 loss()
@@ -279,7 +368,7 @@ if [ "$command" != up ] && [ -e $ENV_FILE ]; then
 	. $ENV_FILE
 fi
 case $command in
-cut|loss|slow|heal)
+cut|loss|slow|late|heal)
 	spine "${2:-}"
 	;;
 esac
@@ -289,6 +378,10 @@ down)	down ;;
 cut)	fault "$2" drop ;;
 loss)	loss "$2" "${3:?percent}" ;;
 slow)	rates "$2" "${3:?rate}" ;;
+late)	late "$2" "${3:?time}" ;;
+host)	downlink "${2:?host}" "${3:?rate}" ;;
+seed)	reseed "${2:?seed}" ;;
+subflows) subflows "${2:?number}" ;;
 heal)	fault "$2" pass; rates "$2" "$RATE" ;;
 counters)	counters ;;
 env)	cat $ENV_FILE ;;
