@@ -5,10 +5,10 @@
 //! connection says little about what 128 paths do, and much about its draw: there are
 //! several, and the mean of them is what has to meet the target.
 
+use crate::raw::rate_mbits;
 use crate::raw::Raw;
 use crate::raw::Transfer;
 use crate::recovery::Recovery;
-use anyhow::bail;
 use anyhow::Context;
 use anyhow::Result;
 use std::fmt::Write;
@@ -273,29 +273,4 @@ fn is_draw(run: &Transfer) -> bool {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Mb/s of a rate in tc's notation.
-fn rate_mbits(text: &str) -> Result<f64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let value: f64 = digits.parse().with_context(|| format!("rate '{text}'"))?;
-    Ok(match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "kbit" => value / 1e3,
-        "mbit" => value,
-        "gbit" => value * 1e3,
-        unit => bail!("rate '{text}': unit '{unit}'"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rate_mbits;
-
-    #[test]
-    fn rates_of_tc() {
-        assert_eq!(rate_mbits("100mbit").unwrap(), 100.0);
-        assert_eq!(rate_mbits("2.5Gbit").unwrap(), 2500.0);
-        assert!(rate_mbits("100").is_err());
-        assert!(rate_mbits("mbit").is_err());
-    }
 }

@@ -7,6 +7,10 @@
 //! a plot beside it. The exit status is 1 when a target was missed.
 
 mod demo;
+mod fabric;
+mod fabric_plot;
+mod flows;
+mod hole;
 mod plot;
 mod raw;
 mod recovery;
@@ -34,6 +38,8 @@ struct Cli {
 enum Command {
     /// One file over the leaf-spine fabric: demo.json, demo.svg
     Demo(Files),
+    /// Several connections over the leaf-spine fabric: fabric.json, fabric.svg
+    Fabric(Files),
     /// Instructions per byte over one veth pair: veth.json
     Veth(Files),
 }
@@ -50,6 +56,7 @@ struct Files {
 fn main() -> Result<ExitCode> {
     let report = match Cli::parse().command {
         Command::Demo(files) => demo(&files)?,
+        Command::Fabric(files) => fabric(&files)?,
         Command::Veth(files) => veth(&files)?,
     };
     let missed = report.missed();
@@ -70,6 +77,20 @@ fn demo(files: &Files) -> Result<Report> {
     let json = files.out.join("demo.json");
     report.write(&json)?;
     print!("{}", demo.tables(&report));
+    println!("Written: {} {}", json.display(), svg.display());
+    Ok(report)
+}
+
+fn fabric(files: &Files) -> Result<Report> {
+    let raw = raw::read(&files.raw)?;
+    let bench = fabric::Bench::new(&raw)?;
+    let report = bench.report();
+    fs::create_dir_all(&files.out).with_context(|| files.out.display().to_string())?;
+    let svg = files.out.join("fabric.svg");
+    fabric_plot::draw(&svg, &bench)?;
+    let json = files.out.join("fabric.json");
+    report.write(&json)?;
+    print!("{}", bench.tables(&report));
     println!("Written: {} {}", json.display(), svg.display());
     Ok(report)
 }

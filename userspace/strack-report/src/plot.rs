@@ -16,8 +16,8 @@ use std::path::Path;
 const STEP_NS: u64 = 10_000_000;
 
 const SIZE: (u32, u32) = (1000, 760);
-const FONT: &str = "sans-serif";
-const FAULT: RGBColor = RGBColor(0xcc, 0x00, 0x00);
+pub(crate) const FONT: &str = "sans-serif";
+pub(crate) const FAULT: RGBColor = RGBColor(0xcc, 0x00, 0x00);
 
 /// Colours that stay apart for colour-blind eyes too (Okabe and Ito).
 const COLORS: [RGBColor; 4] = [
@@ -27,7 +27,7 @@ const COLORS: [RGBColor; 4] = [
     RGBColor(0x00, 0x9e, 0x73),
 ];
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// The runs that are drawn, each with its colour.
 fn runs<'a>(demo: &'a Demo<'_>) -> impl Iterator<Item = (&'a Transfer, RGBColor)> {
@@ -49,7 +49,7 @@ pub(crate) fn draw(path: &Path, demo: &Demo<'_>) -> Result<()> {
     drawn().map_err(|error| anyhow!("{}: {error}", path.display()))
 }
 
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// Milliseconds and Mb/s of each step of a run.
 fn curve(run: &Transfer) -> Vec<(f64, f64)> {

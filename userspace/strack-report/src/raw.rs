@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What the guest wrote, line by line: `selftests/fabric/*.sh` and `xfer`.
 
+use crate::flows::Flows;
 use anyhow::bail;
 use anyhow::Context;
 use anyhow::Result;
@@ -16,6 +17,7 @@ use strack_report::report::Report;
 enum Line {
     Setup(Setup),
     Transfer(Box<Transfer>),
+    Flows(Box<Flows>),
     Queues(Queues),
     Hash(Hash),
 }
@@ -35,6 +37,12 @@ pub(crate) struct Setup {
     /// Rate of one spine link in tc's notation, such as `100mbit`.
     #[serde(default)]
     pub(crate) rate: String,
+    /// The same for the link of a host.
+    #[serde(default)]
+    pub(crate) host_rate: String,
+    /// Bytes of the largest IP packet.
+    #[serde(default)]
+    pub(crate) mtu: u64,
     /// TCP was measured in place of AF_STRACK: a test of the scripts.
     #[serde(default)]
     pub(crate) stand_in: bool,
@@ -72,6 +80,12 @@ pub(crate) struct Stats {
     /// Packets sent again although they had arrived.
     #[serde(default)]
     pub(crate) spurious: u64,
+    /// Data packets sent, unknown for TCP.
+    #[serde(default)]
+    pub(crate) packets_sent: u64,
+    /// Data packets that came although they had been received.
+    #[serde(default)]
+    pub(crate) duplicates: u64,
 }
 
 /// Bytes over one spine, headers included.
@@ -142,6 +156,18 @@ pub(crate) fn mbits(bytes: u64, ns: u64) -> f64 {
     bytes as f64 * 8e3 / ns.max(1) as f64
 }
 
+/// Mb/s of a rate in tc's notation.
+pub(crate) fn rate_mbits(text: &str) -> Result<f64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let value: f64 = digits.parse().with_context(|| format!("rate '{text}'"))?;
+    Ok(match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "kbit" => value / 1e3,
+        "mbit" => value,
+        "gbit" => value * 1e3,
+        unit => bail!("rate '{text}': unit '{unit}'"),
+    })
+}
+
 /// Counters of one uplink of a leaf, since the fabric is up.
 #[derive(Clone, Deserialize)]
 pub(crate) struct Uplink {
@@ -206,6 +232,8 @@ pub(crate) struct Raw {
     pub(crate) setup: Setup,
     /// The runs, in their order.
     pub(crate) transfers: Vec<Transfer>,
+    /// The runs of several flows, in their order.
+    pub(crate) flows: Vec<Flows>,
     queues: Vec<Queues>,
     hashes: Vec<Hash>,
 }
@@ -247,12 +275,14 @@ pub(crate) fn read(path: &Path) -> Result<Raw> {
 pub(crate) fn parse(text: &str) -> Result<Raw> {
     let mut setup = None;
     let mut transfers = Vec::new();
+    let mut flows = Vec::new();
     let mut queues = Vec::new();
     let mut hashes = Vec::new();
     for (number, line) in text.lines().enumerate() {
         match serde_json::from_str(line).with_context(|| format!("line {}", number + 1))? {
             Line::Setup(line) => setup = Some(line),
             Line::Transfer(line) => transfers.push(*line),
+            Line::Flows(line) => flows.push(*line),
             Line::Queues(line) => queues.push(line),
             Line::Hash(line) => hashes.push(line),
         }
@@ -263,7 +293,21 @@ pub(crate) fn parse(text: &str) -> Result<Raw> {
     Ok(Raw {
         setup,
         transfers,
+        flows,
         queues,
         hashes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate_mbits;
+
+    #[test]
+    fn rates_of_tc() {
+        assert_eq!(rate_mbits("100mbit").unwrap(), 100.0);
+        assert_eq!(rate_mbits("2.5Gbit").unwrap(), 2500.0);
+        assert!(rate_mbits("100").is_err());
+        assert!(rate_mbits("mbit").is_err());
+    }
 }
