@@ -8,7 +8,7 @@
 #	fabric.sh loss N PERCENT	spine N loses packets, both directions
 #	fabric.sh slow N RATE		the four link directions of spine N at RATE
 #	fabric.sh late N TIME		what goes to leaf lb over spine N takes TIME longer
-#	fabric.sh heal N		spine N as it was after "up"
+#	fabric.sh heal N		spine N as it was after "up"; to be done between two faults
 #	fabric.sh host HOST RATE	the link from the leaf to HOST at RATE
 #	fabric.sh seed N		other hash functions, as if "up" had had SEED=N
 #	fabric.sh subflows N		of MPTCP connections from now on; needs N - 1 ALIASES
@@ -52,6 +52,9 @@ MODULES="veth sch_tbf sch_red sch_netem sch_ingress cls_matchall act_gact"
 # The fault switch: one gact action in each spine's namespace, hooked into the
 # ingress of both its devices. "pass" in peace; a fault only changes the action.
 SWITCH=1
+# Another one is in its place while a spine loses packets: a probability cannot be taken
+# back from an action.
+LOSSY=2
 
 usage()
 {
@@ -152,7 +155,21 @@ uplink()
 	shape "l$1" "up$3" "$RATE"
 	shape "s$3" "$1" "$RATE"
 	queue tc "s$3" "qdisc add dev $1 clsact"
-	queue tc "s$3" "filter add dev $1 ingress matchall action gact index $SWITCH"
+}
+
+# hook SPINE INDEX: that action sees whatever reaches the spine
+hook()
+{
+	for end in a b; do
+		queue tc "s$1" "filter add dev $end ingress matchall action gact index $2"
+	done
+}
+
+unhook()
+{
+	for end in a b; do
+		queue tc "s$1" "filter del dev $end ingress"
+	done
 }
 
 # In the order of their numbers, which their seeds come from.
@@ -171,9 +188,6 @@ plan()
 	for ns in $(routers); do
 		router "$ns" $((number += 1))
 	done
-	for k in $(seq "$SPINES"); do
-		queue tc "s$k" "actions add action pass index $SWITCH"
-	done
 	for side in a b; do
 		[ $side = a ] && number=1 || number=2
 		[ $side = a ] && other=2 || other=1
@@ -186,6 +200,10 @@ plan()
 			hops="$hops nexthop via 10.1$number.$k.2 weight 1"
 		done
 		queue ip "l$side" "route add 10.$other.0.0/16$hops"
+	done
+	for k in $(seq "$SPINES"); do
+		queue tc "s$k" "actions add action pass index $SWITCH"
+		hook "$k" $SWITCH
 	done
 }
 
@@ -254,12 +272,9 @@ spine()
 	fi
 }
 
-# fault N ACTION...: what spine N does with the packets that reach it
-fault()
+cut()
 {
-	ns=s$1
-	shift
-	tc -n "$ns" actions change action "$@" index $SWITCH
+	tc -n "s$1" actions change action drop index $SWITCH
 }
 
 # begin, commit: what is queued in between is done for an existing fabric
@@ -277,11 +292,26 @@ commit()
 # rates N RATE: all four link directions of spine N. What its queues knew is forgotten.
 rates()
 {
-	begin
 	for end in "la up$1" "lb up$1" "s$1 a" "s$1 b"; do
 		queue tc "${end% *}" "qdisc replace dev ${end#* } root handle 9: pfifo"
 		shape "${end% *}" "${end#* }" "$2"
 	done
+}
+
+slow()
+{
+	begin
+	rates "$1" "$2"
+	commit
+}
+
+heal()
+{
+	begin
+	queue tc "s$1" "actions change action pass index $SWITCH"
+	unhook "$1"
+	hook "$1" $SWITCH
+	rates "$1" "$RATE"
 	commit
 }
 
@@ -330,7 +360,11 @@ loss()
 	# gact drops one packet in N
 	n=$(awk "BEGIN { printf \"%d\", 100 / $2 + 0.5 }")
 	[ "$n" -ge 2 ] || die "loss takes a percentage of at most 50"
-	fault "$1" pass random netrand drop "$n"
+	begin
+	queue tc "s$1" "actions replace action pass random netrand drop $n index $LOSSY"
+	unhook "$1"
+	hook "$1" $LOSSY
+	commit
 }
 
 # One "ip" and one "tc" per leaf, because every process costs guest time.
@@ -375,14 +409,14 @@ esac
 case $command in
 up)	up ;;
 down)	down ;;
-cut)	fault "$2" drop ;;
+cut)	cut "$2" ;;
 loss)	loss "$2" "${3:?percent}" ;;
-slow)	rates "$2" "${3:?rate}" ;;
+slow)	slow "$2" "${3:?rate}" ;;
 late)	late "$2" "${3:?time}" ;;
 host)	downlink "${2:?host}" "${3:?rate}" ;;
 seed)	reseed "${2:?seed}" ;;
 subflows) subflows "${2:?number}" ;;
-heal)	fault "$2" pass; rates "$2" "$RATE" ;;
+heal)	heal "$2" ;;
 counters)	counters ;;
 env)	cat $ENV_FILE ;;
 *)	usage ;;

@@ -96,10 +96,32 @@ loss_loses_some()
 	awk -v got="$(value received)" 'BEGIN { exit !(got > 1024 * 0.80 && got < 1024 * 0.98) }'
 }
 
+# Loss and cut leave nothing behind.
+heal_mends_all()
+{
+	for k in 1 2 3 4; do
+		fabric.sh heal "$k"
+	done
+	shot -p "$PORTS" -n 1024 -m 100
+	[ "$(value received)" = 1024 ] || return 1
+	fabric.sh cut 2
+	shot -p "$PORTS" -n "$PORTS" -m 100
+	[ "$(value received)" -lt "$PORTS" ] || return 1
+	fabric.sh heal 2
+}
+
+# All queues are empty after some 13 ms; the last packet is as late as its spine.
+late_is_late()
+{
+	fabric.sh late 1 50ms
+	shot -p "$PORTS" -n "$PORTS" -m 1000
+	fabric.sh heal 1
+	awk -v rate="$(value mbits)" 'BEGIN { exit !(rate > 50 && rate < 85) }'
+}
+
 seed_moves_ports()
 {
-	fabric.sh down
-	SEED=2 fabric.sh up
+	fabric.sh seed 2
 	shot -p "$PORTS" -n "$PORTS" -m 100
 	! cmp -s "$tmp/before" "$tmp/spines"
 }
@@ -110,7 +132,7 @@ tmp=$(mktemp -d)
 defer rm -r "$tmp"
 defer fabric.sh down
 ktap_print_header
-ktap_set_plan 10
+ktap_set_plan 12
 ktap_test_result "the fabric comes up" fabric.sh up
 ktap_test_result "one source port stays on one spine" one_port_one_spine
 ktap_test_result "$PORTS source ports spread over all spines" ports_spread
@@ -120,5 +142,7 @@ ktap_test_result "the spines together have the sum of it" all_links_rate
 ktap_test_result "a cut spine is silent, and nothing else changes" cut_is_silent
 ktap_test_result "a healed spine passes everything" heal_mends
 ktap_test_result "a lossy spine loses about what it should" loss_loses_some
+ktap_test_result "healed spines pass everything again, until one is cut" heal_mends_all
+ktap_test_result "a late spine is late" late_is_late
 ktap_test_result "another seed puts ports on other spines" seed_moves_ports
 ktap_finished
