@@ -24,9 +24,6 @@ const BASE: u16 = 50_000;
 const BATCH: usize = 8;
 const GAP: u64 = 8 * USEC;
 
-/// How long it takes to ask 128 paths.
-const ASKING: u64 = 128 / BATCH as u64 * GAP;
-
 /// All but the one that has no more than four paths.
 fn policies() -> impl Iterator<Item = PathPolicy> {
     let all = PathPolicy::ALL.into_iter().map(|(_, policy)| policy);
@@ -101,7 +98,7 @@ fn every_path_once_per_round() {
 /// Losses on three paths call all into question: data takes those that answer, and
 /// the others are withdrawn.
 #[test]
-fn all_are_asked_together() {
+fn all_are_asked() {
     for policy in even_policies() {
         let mut spray = spraying(policy, 128, BASE, 7);
         let dead = |entropy: u16| entropy % 4 == 0;
@@ -111,13 +108,26 @@ fn all_are_asked_together() {
             spray.suspect(0, MSEC);
         }
         assert!(spray.in_question() && spray.unanswered());
-        assert_eq!(due(&mut spray, 0), (BASE..BASE + 128).collect::<Vec<_>>());
-        assert_eq!(spray.probe_deadline(), Some(MSEC + ASKING));
-        let alive: Vec<u16> = spray.entropies().filter(|&path| !dead(path)).collect();
-        for (i, &entropy) in alive.iter().enumerate() {
+        // A quarter at once is enough to go on with.
+        assert_eq!(due(&mut spray, 0), (BASE..BASE + 32).collect::<Vec<_>>());
+        let prompt: Vec<u16> = (BASE..BASE + 32).filter(|&path| !dead(path)).collect();
+        for (i, &entropy) in prompt.iter().enumerate() {
             assert_eq!(spray.unanswered(), i < 16);
             assert_eq!(spray.feedback(entropy, Feedback::Alive, 0), None);
         }
+        for _ in 0..3 {
+            let mut seen = round(&mut spray, 24);
+            assert!(seen.iter().all(|entropy| prompt.contains(entropy)));
+            seen.sort_unstable();
+            seen.dedup();
+            assert!(seen.len() > 12);
+        }
+        let next = spray.probe_deadline().expect("more to ask");
+        let (asked, now) = ask_the_rest(&mut spray, next, |entropy| !dead(entropy));
+        assert_eq!(asked, (BASE + 32..BASE + 128).collect::<Vec<_>>());
+        // A batch in each timeout, that is twelve with one at either end.
+        assert!((11 * MSEC..12 * MSEC).contains(&now), "{now}");
+        assert_eq!(spray.probe_deadline(), Some(now + MSEC));
         for _ in 0..3 {
             let mut seen = round(&mut spray, 96);
             assert!(seen.iter().all(|&entropy| !dead(entropy)));
@@ -125,15 +135,47 @@ fn all_are_asked_together() {
             seen.dedup();
             assert!(seen.len() > 48);
         }
-        assert_eq!(spray.judge(MSEC + ASKING - 1), 0);
-        assert_eq!(spray.judge(MSEC + ASKING), 32);
+        assert_eq!(spray.judge(now + MSEC - 1), 0);
+        assert_eq!(spray.judge(now + MSEC), 32);
         assert!(!spray.in_question());
         assert_eq!(spray.withdrawn(), 32);
         // They are probed, and come back.
-        assert_eq!(due(&mut spray, 3 * MSEC).len(), 32);
-        let event = spray.feedback(BASE, Feedback::Ok, 3 * MSEC);
+        assert_eq!(due(&mut spray, now + 3 * MSEC).len(), 32);
+        let event = spray.feedback(BASE, Feedback::Ok, now + 3 * MSEC);
         assert_eq!(event, Some(Counter::PathRestored));
     }
+}
+
+/// Sends all probes that a question still needs, however long it takes, and has those
+/// answered that are `alive`. Returns them, and when the last one had left.
+fn ask_the_rest(
+    spray: &mut Spraying,
+    mut now: u64,
+    alive: impl Fn(u16) -> bool,
+) -> (Vec<u16>, u64) {
+    let (mut asked, mut last) = (Vec::new(), now);
+    loop {
+        let batch = due(spray, now);
+        if batch.is_empty() {
+            return (asked, last);
+        }
+        for &entropy in batch.iter().filter(|&&entropy| alive(entropy)) {
+            spray.feedback(entropy, Feedback::Alive, now);
+        }
+        asked.extend(batch);
+        last = now;
+        now = spray.probe_deadline().expect("more to ask, or an end");
+    }
+}
+
+/// Where few paths answer, the search for them is not as leisurely.
+#[test]
+fn the_search_for_the_few_is_quick() {
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 7);
+    spray.ask(0, MSEC, 1);
+    let (asked, now) = ask_the_rest(&mut spray, 0, |_| false);
+    assert_eq!(asked.len(), 128);
+    assert!(now < 4 * MSEC, "{now}");
 }
 
 /// When nobody answers, a sixteenth stays in use, and nobody is asked all the time.
@@ -142,21 +184,19 @@ fn nobody_answers() {
     let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 7);
     assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);
     spray.ask(0, MSEC, 1);
-    assert_eq!(due(&mut spray, 0).len(), 128);
-    assert_eq!(spray.judge(MSEC + ASKING), 120);
-    assert!(!spray.unanswered());
-    spray.ask(7 * MSEC, MSEC, 1);
-    assert!(!spray.in_question());
-    spray.ask(8 * MSEC, MSEC, 1);
-    assert!(spray.in_question());
-    assert_eq!(spray.judge(9 * MSEC + ASKING), 0);
-    spray.ask(16 * MSEC, MSEC, 1);
-    assert!(spray.in_question());
-    assert_eq!(spray.judge(17 * MSEC + ASKING), 0);
-    spray.ask(31 * MSEC, MSEC, 1);
-    assert!(!spray.in_question());
-    spray.ask(32 * MSEC, MSEC, 1);
-    assert!(spray.in_question());
+    let mut now = 0;
+    // Fruitless questions are more and more rare.
+    for (pause, withdrawn) in [(4, 120), (4, 0), (8, 0), (16, 0)] {
+        let (_, asked) = ask_the_rest(&mut spray, now, |_| false);
+        now = asked + MSEC;
+        assert_eq!(spray.judge(now), withdrawn);
+        assert!(!spray.unanswered());
+        spray.ask(now + pause * MSEC - 1, MSEC, 1);
+        assert!(!spray.in_question());
+        now += pause * MSEC;
+        spray.ask(now, MSEC, 1);
+        assert!(spray.in_question());
+    }
 }
 
 #[test]
@@ -374,16 +414,18 @@ fn a_path_that_flaps_is_not_probed_all_the_time() {
 
 /// However long a timeout is, there is a time without a question.
 #[test]
-fn pauses_are_longer_than_questions() {
+fn there_are_pauses_between_questions() {
     for timeout in [MSEC, 100 * MSEC, 2000 * MSEC] {
         let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 3);
         spray.ask(0, timeout, 4);
         assert!(spray.in_question());
-        spray.judge(4 * timeout + ASKING);
+        let (_, asked) = ask_the_rest(&mut spray, 0, |_| true);
+        let end = asked + 4 * timeout;
+        spray.judge(end);
         assert!(!spray.in_question());
-        spray.ask(8 * timeout - 1, timeout, 1);
+        spray.ask(end + 4 * timeout - 1, timeout, 1);
         assert!(!spray.in_question());
-        spray.ask(8 * timeout, timeout, 1);
+        spray.ask(end + 4 * timeout, timeout, 1);
         assert!(spray.in_question());
     }
 }

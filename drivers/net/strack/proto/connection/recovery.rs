@@ -383,7 +383,7 @@ impl Connection {
                 self.spray.suspect(now, timeout);
             }
         }
-        if self.spray.in_question() {
+        if self.spray.just_asked(now) {
             self.window.on_path_loss(len);
             return;
         }

@@ -384,6 +384,11 @@ impl Spraying {
         self.paths.in_question()
     }
 
+    /// Whether it is, and hardly anything can be known yet.
+    pub fn just_asked(&self, now: Ns) -> bool {
+        self.paths.just_asked(now)
+    }
+
     /// Whether hardly any path has answered yet: better wait than send data.
     pub fn unanswered(&self) -> bool {
         self.paths.unanswered()

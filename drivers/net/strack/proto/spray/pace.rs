@@ -14,8 +14,8 @@ use crate::proto::{
 /// Probes that leave together.
 const BATCH: u16 = 8;
 
-/// Time between two batches.
-const GAP: Ns = 8 * USEC;
+/// Least time between two batches.
+pub(super) const GAP: Ns = 8 * USEC;
 
 /// Where a series is.
 #[derive(Clone, Debug)]
@@ -43,14 +43,10 @@ impl Pace {
         }
     }
 
-    /// A probe leaves.
-    pub(super) fn spend(&mut self, now: Ns) {
+    /// A probe leaves, after which others have to wait for `gap` if it is the last of its
+    /// batch.
+    pub(super) fn spend(&mut self, now: Ns, gap: Ns) {
         self.left = self.left.saturating_sub(1);
-        self.at = now.saturating_add(GAP);
-    }
-
-    /// How long a series of `probes` takes at least.
-    pub(super) fn duration(probes: u16) -> Ns {
-        Ns::from(probes / BATCH) * GAP
+        self.at = now.saturating_add(gap);
     }
 }

@@ -30,7 +30,10 @@
 //! [`super::spares`].
 
 use super::{
-    pace::Pace,
+    pace::{
+        Pace,
+        GAP, //
+    },
     path::{
         Memory,
         Path, //
@@ -426,7 +429,7 @@ impl Paths {
         }
     }
 
-    /// Calls all paths into question: they have `wait` timeouts to answer a probe.
+    /// Calls all paths into question: each has `wait` timeouts to answer a probe.
     pub(super) fn ask(&mut self, now: Ns, timeout: Ns, wait: Ns) {
         if self.count >= FEWEST_PATHS && self.question.may_begin(now) {
             self.question.begin(now, timeout, wait, self.count);
@@ -435,12 +438,17 @@ impl Paths {
 
     /// Whether all paths are in question.
     pub(super) fn in_question(&self) -> bool {
-        self.question.until().is_some()
+        self.question.is_open()
+    }
+
+    /// Whether they are, and not even those that were asked first have had their time.
+    pub(super) fn just_asked(&self, now: Ns) -> bool {
+        self.question.is_fresh(now)
     }
 
     /// Whether hardly any path has answered yet.
     pub(super) fn unanswered(&self) -> bool {
-        self.question.open(self.count)
+        self.question.lacks_answers(self.count)
     }
 
     /// Withdraws the paths that have not answered if the time is over. Returns how
@@ -463,7 +471,7 @@ impl Paths {
             }
             found += 1;
         }
-        self.question.end(found >= self.count / 8);
+        self.question.end(now, found >= self.count / 8);
         if found > 0 {
             self.probe_soon(now);
         }
@@ -487,24 +495,26 @@ impl Paths {
         if self.pace.resumes_at().is_some() {
             return None;
         }
-        let index = self.asked().or_else(|| self.probed(now))?;
-        self.pace.spend(now);
+        let (index, gap) = self.asked(now).or_else(|| self.probed(now))?;
+        self.pace.spend(now, gap);
         Some(self.base + index)
     }
 
-    /// The next entropy value that is in question.
-    fn asked(&mut self) -> Option<u16> {
-        if !self.in_question() {
-            return None;
+    /// The next entropy value that is in question, and the time to the next few.
+    fn asked(&mut self, now: Ns) -> Option<(u16, Ns)> {
+        let rest = self.question.next()?..self.entropies();
+        let mut rest = rest.filter(|&index| self.in_use(index) && !self.question.heard(index));
+        let (index, last) = (rest.next(), rest.next().is_none());
+        if last {
+            self.question.all_asked(now);
         }
-        let mut rest = self.question.next..self.entropies();
-        let asked = rest.find(|&index| self.in_use(index) && !self.question.heard(index));
-        self.question.next = asked.map_or(self.entropies(), |index| index + 1);
-        asked
+        let index = index?;
+        Some((index, self.question.asked(index, self.count)))
     }
 
-    /// The next withdrawn entropy value, or spare on trial, of a series that is due.
-    fn probed(&mut self, now: Ns) -> Option<u16> {
+    /// The next withdrawn entropy value, or spare on trial, of a series that is due, and
+    /// the time to the next few.
+    fn probed(&mut self, now: Ns) -> Option<(u16, Ns)> {
         if self.withdrawn + self.on_trial == 0 || now < self.probe_at {
             return None;
         }
@@ -526,15 +536,14 @@ impl Paths {
                 self.probe_interval = (2 * self.probe_interval).min(PROBE_LONGEST);
             }
         }
-        next
+        next.map(|index| (index, GAP))
     }
 
     pub(super) fn probe_deadline(&self) -> Option<Ns> {
         let resume = self.pace.resumes_at().unwrap_or(0);
         let probed = self.withdrawn + self.on_trial > 0;
         let probe = probed.then_some(self.probe_at.max(resume));
-        let asking = self.in_question() && self.question.next < self.entropies();
-        let ask = asking.then_some(resume);
+        let ask = self.question.next().map(|_| resume);
         [probe, ask, self.question.until()]
             .into_iter()
             .flatten()
