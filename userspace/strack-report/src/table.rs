@@ -45,6 +45,8 @@ pub fn targets(report: &Report) -> String {
 fn number(value: f64) -> String {
     if value.fract() == 0.0 {
         format!("{value:.0}")
+    } else if value.abs() < 10.0 {
+        format!("{value:.2}")
     } else {
         format!("{value:.1}")
     }
