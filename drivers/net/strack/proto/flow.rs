@@ -100,6 +100,15 @@ impl RecvCredit {
         credit
     }
 
+    /// The peer's first PSN has become known. The window that the handshake told stands,
+    /// even if a smaller one is wished for meanwhile.
+    pub fn start(&mut self, isn: Psn) {
+        self.read_psn = isn;
+        self.psn = isn;
+        self.extend();
+        self.told();
+    }
+
     /// How many of `received` bytes wait for the application.
     pub fn unread(&self, received: u64) -> u64 {
         received.saturating_sub(self.read_offset)

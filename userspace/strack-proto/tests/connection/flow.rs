@@ -128,6 +128,26 @@ fn window_is_changed_on_the_way() {
     assert_eq!(net.retransmissions[CLIENT], 0);
 }
 
+/// The client wants a smaller window while it is connecting. The server may have been told
+/// of the larger one already, and it stands.
+#[test]
+fn window_is_changed_while_connecting() {
+    for before_init in [true, false] {
+        let mut setup = Setup::new(0);
+        setup.apps[SERVER] = App::writer(1_000_000);
+        let mut net = setup.start();
+        if !before_init {
+            // The second INIT has left.
+            net.run(250 * USEC, |_| false);
+        }
+        assert!(net.ends[SERVER].is_none());
+        net.client().conn.set_rcv_window(65_536);
+        net.finish(3 * SEC);
+        assert_eq!(net.count(SERVER, Counter::DropAckCredit), 0);
+        assert_eq!(net.retransmissions[SERVER], 0);
+    }
+}
+
 /// Number and order of paths, packet size and timeouts change under way.
 #[test]
 fn knobs_are_turned_on_the_way() {

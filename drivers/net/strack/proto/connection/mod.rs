@@ -260,12 +260,7 @@ impl Connection {
     /// The peer's side of the connection has become known.
     fn start_streams(&mut self, isn: Psn, max_payload: u16, credit: u32, window: u32) {
         self.rx.start(isn);
-        self.recv_credit = RecvCredit::new(
-            isn,
-            self.tx.capacity(),
-            self.config.rcv_window,
-            self.config.mss,
-        );
+        self.recv_credit.start(isn);
         self.peer_max_payload = max_payload;
         self.mss = self.mss.min(max_payload);
         self.send_credit = SendCredit::new(self.snd_isn, credit, window);
