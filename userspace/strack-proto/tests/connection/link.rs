@@ -33,7 +33,7 @@ pub(crate) struct Link {
     /// Bytes that can wait.
     pub(crate) queue: u64,
     /// Marks from here, with a probability that rises to `mark_ppm` at `mark_all`,
-    /// and certainly from there on.
+    /// and certainly from there on; from 0 on without a rate, too.
     pub(crate) mark_from: u64,
     pub(crate) mark_all: u64,
     pub(crate) mark_ppm: u64,
@@ -86,7 +86,7 @@ impl Link {
             self.dropped += 1;
             return (Vec::new(), false);
         }
-        let mut marked = false;
+        let mut marked = self.mark_all == 0;
         let mut out = now;
         if rng.chance(self.stall_ppm) {
             self.stalled_until = now + rng.below(self.stall);

@@ -115,6 +115,8 @@ pub(crate) struct Network {
     pub(crate) directions: [Direction; 2],
     pub(crate) censor: Option<Censor>,
     pub(crate) trim: Option<Trimmer>,
+    /// Hosts merge packets of one path that arrive together, and answer them together.
+    pub(crate) merge: bool,
     /// When the server has no memory for packets.
     pub(crate) no_room: Option<(Ns, Ns)>,
     pub(crate) counts: [HashMap<Counter, u64>; 2],
@@ -195,6 +197,7 @@ impl Network {
             directions: setup.directions,
             censor: None,
             trim: None,
+            merge: false,
             no_room: None,
             counts: Default::default(),
             data: [0; 2],
@@ -386,7 +389,19 @@ impl Network {
             }
             Verdict::Handled | Verdict::Drop(_) => {}
         }
-        self.pump(to);
+        if !(self.merge && self.brings_another(datagram)) {
+            self.pump(to);
+        }
+    }
+
+    /// Whether what happens next is that another packet of the same train arrives.
+    fn brings_another(&self, one: &Datagram) -> bool {
+        let next = self.events.peek().filter(|next| next.0 .0 == self.now);
+        let event = next.and_then(|Reverse((_, id))| self.bodies.get(id));
+        let Some(Event::Arrives(next)) = event else {
+            return false;
+        };
+        (next.to, next.entropy, next.ce) == (one.to, one.entropy, one.ce)
     }
 
     /// Why the host cannot take a packet, if so.

@@ -161,6 +161,40 @@ fn duration(mut net: Network) -> Ns {
     net.server().log.last().expect("data").0
 }
 
+/// A host that merges packets answers a train of marked ones with one ACK. All of them count
+/// as marked: for the window, which stays as it is, and for the path.
+#[test]
+fn one_ack_for_a_marked_train() {
+    let marking = Link {
+        mark_from: 0,
+        mark_all: 0,
+        ..Link::new(100 * USEC)
+    };
+    let mut all = Setup::new(4_000_000)
+        .paths(vec![marking.clone(); 4])
+        .start();
+    all.merge = true;
+    let first = all.client().conn.info().cwnd;
+    all.finish(10 * SEC);
+    assert!(all.trains[CLIENT] * 3 < all.data[CLIENT]);
+    assert_eq!(all.client().conn.info().cwnd, first);
+
+    let mut links = vec![Link::new(100 * USEC); 4];
+    links[0] = marking;
+    let mut setup = Setup::new(4_000_000).paths(links);
+    setup.client.set_profile(Profile::Strack);
+    let mut net = setup.start();
+    net.merge = true;
+    net.finish(10 * SEC);
+    let carried: Vec<_> = net.directions[0]
+        .paths
+        .iter()
+        .map(|link| link.carried)
+        .collect();
+    let fair = carried.iter().sum::<u64>() / 4;
+    assert!(carried[0] < fair / 4 * 3, "{carried:?}");
+}
+
 /// A switch that marks although it has no queue: that says nothing of how fast to send.
 #[test]
 fn marks_without_delay_slow_nobody() {

@@ -12,6 +12,7 @@ use strack_proto::{
         Feedback,
         Spraying, //
     },
+    window::Acked,
     Ns,
     MSEC,
     USEC, //
@@ -53,9 +54,18 @@ fn send(spray: &mut Spraying) -> u16 {
     entropy
 }
 
+/// What is known of a packet that took so long.
+fn sample(rtt: Ns, marked: bool) -> Acked {
+    Acked {
+        marked: marked.then_some(PACKET),
+        rtt: Some(rtt),
+        ..Acked::default()
+    }
+}
+
 /// A packet was answered that took so long.
 fn echo(spray: &mut Spraying, entropy: u16, rtt: Ns) {
-    spray.echoed(entropy, Some(rtt), false, SLACK, 0);
+    spray.echoed(entropy, &sample(rtt, false), SLACK, 0);
 }
 
 #[test]
@@ -436,7 +446,7 @@ fn mprdma_a_late_path_loses_all() {
         assert_eq!(send(&mut spray), BASE + path);
     }
     spray.feedback(BASE, Feedback::Ok, 0);
-    spray.echoed(BASE, Some(5 * MSEC), true, SLACK, 0);
+    spray.echoed(BASE, &sample(5 * MSEC, true), SLACK, 0);
     let used = turns(&mut spray, 63);
     assert!(used[0] <= 1);
 }
@@ -488,13 +498,8 @@ fn policies_change() {
             for path in 0..16 {
                 for _ in 0..20 {
                     spray.feedback(BASE + path, Feedback::Ok, 0);
-                    spray.echoed(
-                        BASE + path,
-                        Some(u64::from(path + 1) * MSEC),
-                        true,
-                        SLACK,
-                        0,
-                    );
+                    let rtt = u64::from(path + 1) * MSEC;
+                    spray.echoed(BASE + path, &sample(rtt, true), SLACK, 0);
                 }
                 spray.sent(BASE + path, 2, 2 * PACKET);
             }

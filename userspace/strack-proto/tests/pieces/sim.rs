@@ -16,6 +16,7 @@ use strack_proto::{
     counter::Counter,
     spray::Spraying,
     window::{
+        Acked,
         Nscc,
         NsccConfig,
         Params,
@@ -308,8 +309,13 @@ impl Sim {
                 let now = self.now;
                 let flow = &mut self.flows[index];
                 flow.inflight -= bytes;
-                let rtt = now.checked_sub(sent);
-                let event = flow.window.on_ack(now, bytes, marked, rtt);
+                let mtu = u64::from(self.scenario.mtu);
+                let acked = Acked {
+                    bytes,
+                    marked: marked.then_some(bytes.min(mtu)),
+                    rtt: now.checked_sub(sent),
+                };
+                let event = flow.window.on_ack(now, &acked);
                 if event == Some(Counter::WindowDecrease) {
                     if let Some(last) = flow.last_decrease {
                         self.decrease_gap = self.decrease_gap.min(now - last);

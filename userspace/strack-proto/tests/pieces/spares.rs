@@ -15,6 +15,7 @@ use strack_proto::{
         PathState,
         Spraying, //
     },
+    window::Acked,
     Ns,
     MSEC, //
 };
@@ -323,8 +324,12 @@ proptest! {
                 21..=30 => drop(spray.feedback(BASE + index, Feedback::Timeout, now)),
                 31 => spray.lost(BASE + index, 1000, now),
                 32..=34 => {
-                    let rtt = u64::from(value) * 100;
-                    spray.echoed(BASE + index, Some(rtt), value % 2 == 0, 1000, now);
+                    let acked = Acked {
+                        marked: (value % 2 == 0).then_some(1000),
+                        rtt: Some(u64::from(value) * 100),
+                        ..Acked::default()
+                    };
+                    spray.echoed(BASE + index, &acked, 1000, now);
                 }
                 _ => {}
             }

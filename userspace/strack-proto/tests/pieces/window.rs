@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use strack_proto::{
     counter::Counter,
     window::{
+        Acked,
         Gains,
         Nscc,
         NsccConfig,
@@ -47,6 +48,15 @@ fn window(config: NsccConfig) -> Window {
     Window::Nscc(Nscc::new(config))
 }
 
+/// An ACK for so many bytes, one packet of which was marked if any was.
+fn acked(bytes: u64, marked: bool, rtt: Option<Ns>) -> Acked {
+    Acked {
+        bytes,
+        marked: marked.then_some(bytes.min(MTU)),
+        rtt,
+    }
+}
+
 /// A window that is used in full and gets an ACK per packet.
 struct Driver {
     window: Window,
@@ -78,7 +88,7 @@ impl Driver {
         for _ in 0..packets {
             self.now += rtt / packets;
             self.inflight -= MTU;
-            events.extend(self.window.on_ack(self.now, MTU, ecn, Some(rtt)));
+            events.extend(self.window.on_ack(self.now, &acked(MTU, ecn, Some(rtt))));
             self.fill();
         }
         events
@@ -149,7 +159,7 @@ fn fixed_stays_fixed() {
     window.on_loss(0, 5_000);
     window.on_timeout(0);
     window.on_timeout(0);
-    assert_eq!(window.on_ack(0, 5_000, true, Some(SEC)), None);
+    assert_eq!(window.on_ack(0, &acked(5_000, true, Some(SEC))), None);
     assert_eq!(window.cwnd(), 10_000);
     assert!(window.can_send(8_500, MTU) && !window.can_send(8_501, MTU));
 }
@@ -157,7 +167,7 @@ fn fixed_stays_fixed() {
 #[test]
 fn target_has_a_floor() {
     let mut window = window(config());
-    window.on_ack(SEC, MTU, false, Some(10 * USEC));
+    window.on_ack(SEC, &acked(MTU, false, Some(10 * USEC)));
     assert_eq!(window.base_rtt(), 10 * USEC);
     assert_eq!(window.target_delay(), 50 * USEC);
 }
@@ -165,33 +175,33 @@ fn target_has_a_floor() {
 #[test]
 fn first_sample_replaces_the_configured_base_rtt() {
     let mut window = window(config());
-    window.on_ack(SEC, MTU, false, Some(MSEC));
+    window.on_ack(SEC, &acked(MTU, false, Some(MSEC)));
     assert_eq!(window.base_rtt(), MSEC);
     assert_eq!(window.target_delay(), MSEC);
     // From then on the minimum counts.
-    window.on_ack(SEC, MTU, false, Some(2 * MSEC));
+    window.on_ack(SEC, &acked(MTU, false, Some(2 * MSEC)));
     assert_eq!(window.base_rtt(), MSEC);
-    window.on_ack(SEC, MTU, false, Some(900 * USEC));
+    window.on_ack(SEC, &acked(MTU, false, Some(900 * USEC)));
     assert_eq!(window.base_rtt(), 900 * USEC);
 }
 
 #[test]
 fn marked_sample_does_not_raise_the_base_rtt() {
     let mut window = window(config());
-    window.on_ack(SEC, MTU, true, Some(MSEC));
+    window.on_ack(SEC, &acked(MTU, true, Some(MSEC)));
     assert_eq!(window.base_rtt(), 100 * USEC);
-    window.on_ack(SEC, MTU, true, Some(80 * USEC));
+    window.on_ack(SEC, &acked(MTU, true, Some(80 * USEC)));
     assert_eq!(window.base_rtt(), 80 * USEC);
 }
 
 #[test]
 fn small_packets_do_not_lower_the_base_rtt_of_full_ones() {
     let mut window = window(config());
-    window.on_ack(SEC, 100, false, Some(150 * USEC));
+    window.on_ack(SEC, &acked(100, false, Some(150 * USEC)));
     assert_eq!(window.base_rtt(), 150 * USEC);
-    window.on_ack(SEC, MTU, false, Some(MSEC));
+    window.on_ack(SEC, &acked(MTU, false, Some(MSEC)));
     assert_eq!(window.base_rtt(), MSEC);
-    window.on_ack(SEC, 100, false, Some(150 * USEC));
+    window.on_ack(SEC, &acked(100, false, Some(150 * USEC)));
     assert_eq!(window.base_rtt(), MSEC);
 }
 
@@ -201,7 +211,7 @@ fn largest_window_follows_the_base_rtt() {
     assert_eq!(nscc.max_window(), 187_500);
     for (rtt, max_window) in [(MSEC, 1_875_000), (20 * USEC, 93_750)] {
         let mut window = Window::Nscc(nscc);
-        window.on_ack(SEC, MTU, false, Some(rtt));
+        window.on_ack(SEC, &acked(MTU, false, Some(rtt)));
         let Window::Nscc(inner) = window else {
             unreachable!()
         };
@@ -245,7 +255,7 @@ fn grows_quickly_on_slow_links_too() {
         now += MSEC;
         let bytes = window.cwnd();
         window.on_send(bytes);
-        window.on_ack(now, bytes, false, Some(MSEC));
+        window.on_ack(now, &acked(bytes, false, Some(MSEC)));
         rounds += 1;
     }
     assert!(rounds <= 10, "{rounds}");
@@ -256,7 +266,7 @@ fn idle_window_does_not_grow() {
     let mut window = window(config());
     for i in 0..1000 {
         window.on_send(MTU);
-        window.on_ack(SEC + i * MSEC, MTU, false, Some(100 * USEC));
+        window.on_ack(SEC + i * MSEC, &acked(MTU, false, Some(100 * USEC)));
         assert!(window.cwnd() <= 60_000);
     }
 }
@@ -279,11 +289,11 @@ fn mark_with_low_delay_leaves_the_window_alone() {
 fn marks_do_not_hide_what_was_not_marked() {
     let grown = |marked| {
         let mut window = window(config());
-        window.on_ack(SEC, MTU, false, Some(100 * USEC));
+        window.on_ack(SEC, &acked(MTU, false, Some(100 * USEC)));
         for i in 1..=40 {
             window.on_send(window.cwnd());
             let now = SEC + i * 20 * USEC;
-            window.on_ack(now, 8 * MTU, marked, Some(140 * USEC));
+            window.on_ack(now, &acked(8 * MTU, marked, Some(140 * USEC)));
         }
         window.cwnd() - config().initial_window
     };
@@ -333,7 +343,9 @@ fn one_late_sample_is_ignored() {
     }
     let before = driver.window.cwnd();
     driver.now += USEC;
-    let event = driver.window.on_ack(driver.now, MTU, true, Some(10 * MSEC));
+    let event = driver
+        .window
+        .on_ack(driver.now, &acked(MTU, true, Some(10 * MSEC)));
     assert_eq!(event, None);
     assert_eq!(driver.window.cwnd(), before);
 }
@@ -359,7 +371,7 @@ fn timeouts_in_a_row_halve() {
     assert_eq!(window.cwnd(), 60_000);
     window.on_timeout(SEC);
     assert_eq!(window.cwnd(), 30_000);
-    window.on_ack(SEC, MTU, false, None);
+    window.on_ack(SEC, &acked(MTU, false, None));
     window.on_timeout(SEC);
     assert_eq!(window.cwnd(), 30_000);
     for _ in 0..300 {
@@ -375,7 +387,7 @@ fn penalty_of_64_halves_in_one_rtt() {
     let before = driver.window.cwnd();
     for _ in 0..before / MTU {
         driver.inflight -= MTU;
-        driver.window.on_ack(driver.now, MTU, false, None);
+        driver.window.on_ack(driver.now, &acked(MTU, false, None));
         driver.window.on_penalty(64, MTU);
         driver.fill();
     }
@@ -399,18 +411,18 @@ fn quick_adapt_far_above_the_target() {
         ..config()
     });
     window.on_send(180_000);
-    window.on_ack(SEC, MTU, false, Some(100 * USEC));
+    window.on_ack(SEC, &acked(MTU, false, Some(100 * USEC)));
     let mut event = None;
     for i in 1..10 {
         let now = SEC + i * 50 * USEC;
-        event = event.or(window.on_ack(now, MTU, true, Some(600 * USEC)));
+        event = event.or(window.on_ack(now, &acked(MTU, true, Some(600 * USEC))));
     }
     assert_eq!(event, Some(Counter::WindowQuickAdapt));
     assert!(window.cwnd() <= 187_500 / 8);
     // The marks of the packets already on their way are no news.
     let adapted = window.cwnd();
     for _ in 0..50 {
-        window.on_ack(SEC + 500 * USEC, MTU, true, Some(600 * USEC));
+        window.on_ack(SEC + 500 * USEC, &acked(MTU, true, Some(600 * USEC)));
     }
     assert_eq!(window.cwnd(), adapted);
 }
@@ -644,8 +656,8 @@ proptest! {
                 1 => window.on_loss(now, value),
                 2 => window.on_timeout(now),
                 3 => window.on_penalty(value as u16 & 127, now),
-                4 => drop(window.on_ack(now, value, false, Some(now >> (value % 64)))),
-                _ => drop(window.on_ack(now, value, true, Some(value))),
+                4 => drop(window.on_ack(now, &acked(value, false, Some(now >> (value % 64))))),
+                _ => drop(window.on_ack(now, &acked(value, true, Some(value)))),
             }
             prop_assert!(window.cwnd() >= u64::from(mtu.max(1)));
             prop_assert!(window.target_delay() >= window.base_rtt());

@@ -27,6 +27,7 @@ use crate::proto::{
     },
     psn::Psn,
     spray::Feedback,
+    window::Acked,
     wire::{
         flags,
         AckHeader,
@@ -51,6 +52,17 @@ struct Echo {
     age: Option<Ns>,
 }
 
+/// What was not known of packets before.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    /// Some have arrived.
+    progress: bool,
+    /// Path and time of those that left together with one that was marked.
+    train: Option<(u16, Ns)>,
+    /// Bytes of those among them that have arrived.
+    marked: u64,
+}
+
 impl Connection {
     pub(super) fn on_ack(&mut self, now: Ns, ack: &AckHeader) -> Result<Verdict, Counter> {
         self.check_connected(ack.dcid, ack.tag)?;
@@ -61,20 +73,25 @@ impl Connection {
         self.persist_answered();
 
         let before = self.tx.una();
-        let progress = self.apply_delivered(now, ack);
+        let news = self.apply_delivered(now, ack);
         self.note_spurious(now, ack, echo);
 
         let new_bytes = ack
             .received_bytes
             .saturating_sub(self.recovery.received_bytes);
         self.recovery.received_bytes += new_bytes;
-        self.apply_echo(now, ack, echo, new_bytes);
+        let acked = Acked {
+            bytes: new_bytes,
+            marked: is_marked(ack).then_some(news.marked.min(new_bytes)),
+            rtt: echo.rtt,
+        };
+        self.apply_echo(now, ack, &acked);
 
         if self.send_credit.raise(ack.credit, offset_limit) {
             self.credit_grew();
         }
         self.detect_losses(now, ack);
-        if progress {
+        if news.progress {
             self.on_progress(now);
         }
         if self.tx.una() != before {
@@ -171,31 +188,46 @@ impl Connection {
         Ok(echo)
     }
 
-    /// Takes note of everything that has arrived. Returns whether that is news.
-    fn apply_delivered(&mut self, now: Ns, ack: &AckHeader) -> bool {
-        let mut progress = false;
+    /// Takes note of everything that has arrived.
+    fn apply_delivered(&mut self, now: Ns, ack: &AckHeader) -> News {
+        let mut news = News {
+            train: self.marked_train(ack),
+            ..News::default()
+        };
         let mut psn = self.tx.una();
         while psn.lt(ack.cumulative) {
-            progress |= self.delivered(now, psn, ack);
+            self.delivered(now, psn, ack, &mut news);
             psn = psn.next();
         }
         self.tx.advance(ack.cumulative);
         let mut bits = ack.sack;
         while bits != 0 {
             let psn = ack.sack_base.add(bits.trailing_zeros());
-            progress |= self.delivered(now, psn, ack);
+            self.delivered(now, psn, ack, &mut news);
             bits &= bits - 1;
         }
         if answers_data(ack) {
-            progress |= self.delivered(now, ack.trigger, ack);
+            self.delivered(now, ack.trigger, ack, &mut news);
         }
-        progress
+        news
     }
 
-    fn delivered(&mut self, now: Ns, psn: Psn, ack: &AckHeader) -> bool {
+    /// The packets that left together with the one that an ACK answers, if that was marked:
+    /// what path they took, and when.
+    ///
+    /// A host that merges packets as they arrive hands them over all at once, and only if all
+    /// of them are marked or none is. There is one ACK then, which answers the last.
+    fn marked_train(&self, ack: &AckHeader) -> Option<(u16, Ns)> {
+        let answered = (is_marked(ack) && answers_data(ack)).then_some(ack.trigger)?;
+        let slot = self.tx.recent(answered)?;
+        Some((ack.entropy, slot.first_sent))
+    }
+
+    fn delivered(&mut self, now: Ns, psn: Psn, ack: &AckHeader, news: &mut News) {
         let Some(slot) = self.tx.deliver(psn) else {
-            return false;
+            return;
         };
+        news.progress = true;
         let end = psn.next();
         if self.recovery.delivered_to.is_none_or(|old| end.gt(old)) {
             self.recovery.delivered_to = Some(end);
@@ -203,13 +235,18 @@ impl Connection {
         if slot.state == TxState::InFlight {
             self.spray.arrived(slot.entropy, u64::from(slot.len));
         }
-        // It was sent only once, so its path works; and it was not marked, or else it
-        // would have been echoed.
+        // It was sent only once, so its path works; and it was not marked, or else one of
+        // those that left together with it would have been echoed.
         let echoed = answers_data(ack) && ack.trigger == psn;
-        if slot.transmissions == 1 && !echoed {
-            self.path_feedback(slot.entropy, Feedback::Ok, now);
+        let train = news.train == Some((slot.entropy, slot.first_sent));
+        let marked = train || echoed && is_marked(ack);
+        if marked {
+            news.marked = news.marked.saturating_add(slot.len.into());
         }
-        true
+        if slot.transmissions == 1 && !echoed {
+            let kind = if marked { Feedback::Ecn } else { Feedback::Ok };
+            self.path_feedback(slot.entropy, kind, now);
+        }
     }
 
     /// A packet may have been sent again although its first copy was on its way.
@@ -251,9 +288,8 @@ impl Connection {
     }
 
     /// What the echoed packet met on its way moves window and paths.
-    fn apply_echo(&mut self, now: Ns, ack: &AckHeader, echo: Echo, new_bytes: u64) {
-        let marked = ack.flags & flags::ACK_CE != 0;
-        if marked {
+    fn apply_echo(&mut self, now: Ns, ack: &AckHeader, acked: &Acked) {
+        if is_marked(ack) {
             self.stats.ce_marks += 1;
         }
         let refused = ack.flags & flags::ACK_NACK != 0;
@@ -261,28 +297,33 @@ impl Connection {
             // What that says of the path is told with the packet.
         } else if answers_data(ack) {
             let slack = self.target_delay() / LATE_SHARE;
-            let event = self.spray.echoed(ack.entropy, echo.rtt, marked, slack, now);
+            let event = self.spray.echoed(ack.entropy, acked, slack, now);
             if let Some(event) = event {
                 self.counts.add(event);
             }
         } else if ack.entropy != 0 {
             self.path_feedback(ack.entropy, Feedback::Alive, now);
         }
-        if let Some(rtt) = echo.rtt {
+        if let Some(rtt) = acked.rtt {
             self.rtt.on_sample(now, rtt);
         }
-        if let Some(event) = self.window.on_ack(now, new_bytes, marked, echo.rtt) {
+        if let Some(event) = self.window.on_ack(now, acked) {
             self.counts.add(event);
         }
         // An old ACK does not know how things stand now.
         if ack.cumulative == self.tx.una() {
             self.stats.penalty = ack.penalty;
-            self.window.on_penalty(ack.penalty, new_bytes);
+            self.window.on_penalty(ack.penalty, acked.bytes);
         }
         if refused {
             self.on_nack(now, ack);
         }
     }
+}
+
+/// Whether the packet that an ACK answers was marked.
+fn is_marked(ack: &AckHeader) -> bool {
+    ack.flags & flags::ACK_CE != 0
 }
 
 /// Whether an ACK answers a DATA packet that was taken.

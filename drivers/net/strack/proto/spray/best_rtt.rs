@@ -15,7 +15,10 @@ use super::{
     Paths,
     Policy, //
 };
-use crate::proto::Ns;
+use crate::proto::{
+    window::Acked,
+    Ns, //
+};
 
 /// One turn in so many is for another path.
 const EXPLORE_EVERY: u8 = 16;
@@ -81,8 +84,8 @@ impl Policy for BestRtt {
         self.current
     }
 
-    fn measured(&mut self, paths: &mut Paths, path: u16, rtt: Option<Ns>, _: bool, _now: Ns) {
-        let (Some(memory), Some(rtt)) = (paths.memory_mut(path), rtt) else {
+    fn measured(&mut self, paths: &mut Paths, path: u16, acked: &Acked, _now: Ns) {
+        let (Some(memory), Some(rtt)) = (paths.memory_mut(path), acked.rtt) else {
             return;
         };
         memory.measure(rtt);

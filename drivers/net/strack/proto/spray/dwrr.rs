@@ -15,7 +15,10 @@ use super::{
     Paths,
     Policy, //
 };
-use crate::proto::Ns;
+use crate::proto::{
+    window::Acked,
+    Ns, //
+};
 
 /// What a turn costs, and what the best path saves up per round.
 const TURN: u16 = 16;
@@ -84,8 +87,8 @@ impl Policy for Dwrr {
         self.order.next(paths, now)
     }
 
-    fn measured(&mut self, paths: &mut Paths, path: u16, rtt: Option<Ns>, _: bool, _now: Ns) {
-        if let (Some(memory), Some(rtt)) = (paths.memory_mut(path), rtt) {
+    fn measured(&mut self, paths: &mut Paths, path: u16, acked: &Acked, _now: Ns) {
+        if let (Some(memory), Some(rtt)) = (paths.memory_mut(path), acked.rtt) {
             memory.measure(rtt);
         }
     }

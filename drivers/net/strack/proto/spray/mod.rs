@@ -71,6 +71,7 @@ use super::{
         PathPolicy, //
     },
     counter::Counter,
+    window::Acked,
     Ns, //
 };
 use crate::host::AllocError;
@@ -131,17 +132,8 @@ trait Policy {
     /// A packet that left on a path was lost.
     fn lost(&mut self, _paths: &mut Paths, _path: u16, _bytes: u64, _now: Ns) {}
 
-    /// An ACK answers a packet: how long it took, if that is known, and whether it was
-    /// marked.
-    fn measured(
-        &mut self,
-        _paths: &mut Paths,
-        _path: u16,
-        _rtt: Option<Ns>,
-        _marked: bool,
-        _now: Ns,
-    ) {
-    }
+    /// An ACK answers a packet.
+    fn measured(&mut self, _paths: &mut Paths, _path: u16, _acked: &Acked, _now: Ns) {}
 
     /// What became of a packet.
     fn feedback(&mut self, _paths: &mut Paths, _path: u16, _kind: Feedback, _now: Ns) {}
@@ -315,24 +307,16 @@ impl Spraying {
         }
     }
 
-    /// An ACK answers a packet that was sent with `entropy`: how long it took, if that is
-    /// known, and whether it was marked. A round trip longer than the average by no more
-    /// than `slack` is as good as any.
-    pub fn echoed(
-        &mut self,
-        entropy: u16,
-        rtt: Option<Ns>,
-        marked: bool,
-        slack: Ns,
-        now: Ns,
-    ) -> Option<Counter> {
+    /// An ACK answers a packet that was sent with `entropy`. A round trip longer than the
+    /// average by no more than `slack` is as good as any.
+    pub fn echoed(&mut self, entropy: u16, acked: &Acked, slack: Ns, now: Ns) -> Option<Counter> {
         if let Some(path) = self.paths.path_of(entropy) {
             let paths = &mut self.paths;
-            with!(&mut self.policy, policy => policy.measured(paths, path, rtt, marked, now));
+            with!(&mut self.policy, policy => policy.measured(paths, path, acked, now));
         }
-        let turns = rtt.map_or(0, |rtt| self.lateness.measure(rtt, slack));
+        let turns = acked.rtt.map_or(0, |rtt| self.lateness.measure(rtt, slack));
         let kind = match turns {
-            _ if marked => Feedback::Ecn,
+            _ if acked.marked.is_some() => Feedback::Ecn,
             0 => Feedback::Ok,
             _ => Feedback::Late(turns),
         };

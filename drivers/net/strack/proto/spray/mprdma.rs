@@ -16,7 +16,10 @@ use super::{
     Paths,
     Policy, //
 };
-use crate::proto::Ns;
+use crate::proto::{
+    window::Acked,
+    Ns, //
+};
 
 /// A round trip of so many average ones is too late.
 const LATE: u32 = 2;
@@ -67,8 +70,8 @@ impl Policy for MpRdma {
         }
     }
 
-    fn measured(&mut self, paths: &mut Paths, path: u16, rtt: Option<Ns>, _: bool, _now: Ns) {
-        let Some(rtt) = rtt.and_then(|rtt| u32::try_from(rtt).ok()) else {
+    fn measured(&mut self, paths: &mut Paths, path: u16, acked: &Acked, _now: Ns) {
+        let Some(rtt) = acked.rtt.and_then(|rtt| u32::try_from(rtt).ok()) else {
             return;
         };
         if self.average == 0 {

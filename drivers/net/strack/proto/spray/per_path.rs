@@ -14,7 +14,10 @@ use super::{
 };
 use crate::proto::{
     config::Config,
-    window::Window,
+    window::{
+        Acked,
+        Window, //
+    },
     Ns, //
 };
 
@@ -123,10 +126,10 @@ impl Policy for PerPath {
         });
     }
 
-    fn measured(&mut self, paths: &mut Paths, path: u16, rtt: Option<Ns>, marked: bool, now: Ns) {
+    fn measured(&mut self, paths: &mut Paths, path: u16, acked: &Acked, now: Ns) {
         Self::with(paths, path, |context| {
-            let arrived = core::mem::take(&mut context.arrived);
-            context.window.on_ack(now, arrived, marked, rtt);
+            let bytes = core::mem::take(&mut context.arrived);
+            context.window.on_ack(now, &Acked { bytes, ..*acked });
         });
     }
 }

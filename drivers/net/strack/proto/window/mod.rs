@@ -45,6 +45,18 @@ pub struct Derived {
     pub fast: u64,
 }
 
+/// What an ACK tells a window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acked {
+    /// Bytes acknowledged for the first time.
+    pub bytes: u64,
+    /// How many of them were in packets with a mark; `None` if the packet that the ACK
+    /// answers had none.
+    pub marked: Option<u64>,
+    /// The round trip of that packet if it is known which transmission was answered.
+    pub rtt: Option<Ns>,
+}
+
 /// The congestion window of a connection.
 // There is one per connection, and the small variant is for tests only.
 #[expect(clippy::large_enum_variant)]
@@ -91,20 +103,10 @@ impl Window {
         }
     }
 
-    /// An ACK arrived.
-    ///
-    /// `new_bytes` is what it acknowledged for the first time, `ecn` whether the
-    /// packet that triggered it was marked, `rtt` the sample it yields if it is
-    /// unambiguous. Returns what is worth counting, if the window was lowered.
-    pub fn on_ack(
-        &mut self,
-        now: Ns,
-        new_bytes: u64,
-        ecn: bool,
-        rtt: Option<Ns>,
-    ) -> Option<Counter> {
+    /// An ACK arrived. Returns what is worth counting, if the window was lowered.
+    pub fn on_ack(&mut self, now: Ns, acked: &Acked) -> Option<Counter> {
         match self {
-            Self::Nscc(nscc) => nscc.on_ack(now, new_bytes, ecn, rtt),
+            Self::Nscc(nscc) => nscc.on_ack(now, acked),
             Self::Fixed(_) => None,
         }
     }

@@ -27,8 +27,8 @@
 //! * A lost packet costs one packet of window. If one in nine is lost, the window
 //!   grows by no more than 1/32 per RTT for some time: that is more than what
 //!   random loss takes away, and limits how often a shallow queue overflows.
-//! * Of what an ACK acknowledges, one packet at most was marked: the rest counts as not
-//!   marked. Or else a few paths that mark would keep the window from growing.
+//! * Of what an ACK acknowledges only the packets that left together with the marked one
+//!   count as marked. Or else a few paths that mark would keep the window from growing.
 //! * Only a delay of four times the target makes the window jump to what was
 //!   delivered lately ("quick adapt").
 
@@ -44,6 +44,7 @@ use super::{
         ONE, //
     },
     params::Params,
+    Acked,
     Derived, //
 };
 use crate::proto::{
@@ -203,17 +204,13 @@ impl Nscc {
         self.inflight = self.inflight.saturating_add(bytes);
     }
 
-    pub(super) fn on_ack(
-        &mut self,
-        now: Ns,
-        new_bytes: u64,
-        marked: bool,
-        rtt: Option<Ns>,
-    ) -> Option<Counter> {
+    pub(super) fn on_ack(&mut self, now: Ns, acked: &Acked) -> Option<Counter> {
+        let new_bytes = acked.bytes;
+        let marked = acked.marked.is_some();
         let window_used = self.inflight >= self.cwnd / 2;
         let old_queue = marked && self.ignore > 0;
         self.on_delivered(new_bytes);
-        let rtt = rtt?;
+        let rtt = acked.rtt?;
 
         let full_packet = new_bytes >= self.mtu / 4 * 3;
         if self
@@ -223,9 +220,7 @@ impl Nscc {
             self.rescale();
         }
         let delay = self.delay.push(rtt.saturating_sub(self.base_rtt.get()));
-        // The receiver answers each marked packet at once, so it is the only one.
-        let marked_bytes = if marked { new_bytes.min(self.mtu) } else { 0 };
-        let unmarked = new_bytes - marked_bytes;
+        let unmarked = new_bytes.saturating_sub(acked.marked.unwrap_or(0));
         let may_grow = window_used && (!marked || unmarked > 0);
         self.average(delay, new_bytes);
         let round_over = self.end_round(now);
