@@ -466,6 +466,41 @@ fn standing_queue_is_not_mistaken_for_the_base_rtt() {
     panic!("base RTT {}", driver.window.base_rtt());
 }
 
+/// Verifying the base RTT takes something away from the window, and gives back no more.
+#[test]
+fn verifying_gives_back_what_it_took() {
+    for packets in [1, 2, 3, 5] {
+        let mut driver = Driver::new(NsccConfig {
+            initial_window: packets * MTU,
+            ..config()
+        });
+        let mut least = u64::MAX;
+        for _ in 0..200 {
+            // Marks with little delay leave a window alone.
+            driver.round(190 * USEC, true);
+            least = least.min(driver.window.cwnd());
+            assert!(driver.window.cwnd() <= packets * MTU);
+        }
+        assert_eq!(least, (packets * MTU / 4).max(MTU));
+        assert_eq!(driver.window.cwnd(), packets * MTU);
+    }
+}
+
+/// A loss while the base RTT is verified costs one packet, too.
+#[test]
+fn loss_while_verifying_costs_one_packet() {
+    let mut driver = Driver::new(config());
+    let full = driver.window.cwnd();
+    while driver.window.cwnd() == full {
+        driver.round(190 * USEC, true);
+    }
+    driver.window.on_loss(driver.now, MTU);
+    for _ in 0..3 {
+        driver.round(190 * USEC, true);
+    }
+    assert_eq!(driver.window.cwnd(), full - MTU);
+}
+
 /// RTTs from 10 us to 100 ms, with some speed and packet size for each.
 const PIPES: [(u64, Ns, u32); 7] = [
     (10 * GBPS, 10 * USEC, 1500),

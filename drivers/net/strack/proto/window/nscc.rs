@@ -90,6 +90,8 @@ pub struct Nscc {
     max_window: u64,
 
     cwnd: u64,
+    /// The window to return to when the base RTT has been verified.
+    restore: Option<u64>,
     inflight: u64,
     delay: Median,
     avg_delay: Ns,
@@ -142,6 +144,7 @@ impl Nscc {
             gains: Gains::new(&params, 0, 0, 0, mtu),
             max_window: 0,
             cwnd: config.initial_window.max(mtu),
+            restore: None,
             inflight: 0,
             delay: Median::new(params.delay_samples),
             avg_delay: 0,
@@ -258,7 +261,7 @@ impl Nscc {
                 self.cwnd = self.cwnd.min(self.inflight.saturating_add(new_bytes));
             }
             let cut = new_bytes.saturating_mul(u64::from(penalty)) / 128;
-            self.cwnd = self.cwnd.saturating_sub(cut).max(self.mtu);
+            self.shrink(|cwnd| cwnd.saturating_sub(cut));
             self.forget_increase();
         } else if new_bytes > 0 {
             // It was the receiver's trouble, not the fabric's, and it is over.
@@ -277,7 +280,7 @@ impl Nscc {
         self.on_path_loss(bytes);
         self.sample_lost = self.sample_lost.saturating_add(bytes);
         let one_packet = bytes.min(self.mtu);
-        self.cwnd = self.cwnd.saturating_sub(one_packet).max(self.mtu);
+        self.shrink(|cwnd| cwnd.saturating_sub(one_packet));
         self.leave_fast_increase();
     }
 
@@ -290,9 +293,16 @@ impl Nscc {
         // The first timeout may be the fault of one path. Another one without any
         // progress is not.
         if self.timeouts > 0 {
-            self.cwnd = (self.cwnd / 2).max(self.mtu);
+            self.shrink(|cwnd| cwnd / 2);
         }
         self.timeouts = self.timeouts.saturating_add(1);
+    }
+
+    /// Lowers the window, and what it returns to after verifying.
+    fn shrink(&mut self, lower: impl Fn(u64) -> u64) {
+        let least = self.mtu;
+        self.cwnd = lower(self.cwnd).max(least);
+        self.restore = self.restore.map(|cwnd| lower(cwnd).max(least));
     }
 
     /// The RTT as it is now, queues included.
@@ -360,12 +370,13 @@ impl Nscc {
         let cut = u64::from(self.params.verify_cut);
         match self.base_rtt.on_round(&self.params) {
             Some(Verify::Begin) => {
+                self.restore = Some(self.cwnd);
                 self.cwnd = (self.cwnd / cut).max(self.mtu);
                 self.forget_increase();
             }
             Some(Verify::End) => {
-                let restored = self.cwnd.saturating_mul(cut);
-                self.cwnd = restored.min(self.max_window);
+                let restored = self.restore.take().unwrap_or(0);
+                self.cwnd = self.cwnd.max(restored.min(self.max_window));
                 self.forget_increase();
             }
             None => {}
@@ -385,6 +396,7 @@ impl Nscc {
         let adapt = measured && little && (far || self.overwhelmed) && delivered < self.cwnd;
         if adapt {
             self.cwnd = delivered;
+            self.restore = None;
             self.ignore = self.inflight;
             self.last_decrease = Some(now);
             self.forget_increase();
