@@ -179,6 +179,21 @@ fn the_search_for_the_few_is_quick() {
 }
 
 /// When nobody answers, a sixteenth stays in use, and nobody is asked all the time.
+/// Who is not asked does not count: most paths may be denied or dead.
+#[test]
+fn few_are_asked() {
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 1);
+    for path in 12..128 {
+        assert!(spray.deny(path, true, 0));
+    }
+    spray.ask(0, MSEC, 1);
+    assert_eq!(due(&mut spray, 0).len(), 12);
+    spray.feedback(BASE, Feedback::Alive, 0);
+    assert!(spray.unanswered());
+    spray.feedback(BASE + 1, Feedback::Alive, 0);
+    assert!(!spray.unanswered());
+}
+
 #[test]
 fn nobody_answers() {
     let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 7);

@@ -243,11 +243,11 @@ impl Paths {
     fn carrier(&self, path: u16) -> Option<u16> {
         let own = self.pool.get(usize::from(path))?;
         if own.timeouts < WITHDRAW_AFTER && !own.denied {
-            return self.question.admits(path, self.count).then_some(path);
+            return self.question.admits(path).then_some(path);
         }
         let spare = own.partner?;
         let works = self.timeouts(spare) < WITHDRAW_AFTER;
-        (works && self.question.admits(spare, self.count)).then_some(spare)
+        (works && self.question.admits(spare)).then_some(spare)
     }
 
     /// The path that an entropy value is in use for, or was last.
@@ -432,7 +432,9 @@ impl Paths {
     /// Calls all paths into question: each has `wait` timeouts to answer a probe.
     pub(super) fn ask(&mut self, now: Ns, timeout: Ns, wait: Ns) {
         if self.count >= FEWEST_PATHS && self.question.may_begin(now) {
-            self.question.begin(now, timeout, wait, self.count);
+            let asked = (0..self.entropies()).filter(|&index| self.in_use(index));
+            let asked = u16::try_from(asked.count()).unwrap_or(MAX_PATHS);
+            self.question.begin(now, timeout, wait, asked);
         }
     }
 
@@ -448,7 +450,7 @@ impl Paths {
 
     /// Whether hardly any path has answered yet.
     pub(super) fn unanswered(&self) -> bool {
-        self.question.lacks_answers(self.count)
+        self.question.lacks_answers()
     }
 
     /// Withdraws the paths that have not answered if the time is over. Returns how
@@ -471,7 +473,7 @@ impl Paths {
             }
             found += 1;
         }
-        self.question.end(now, found >= self.count / 8);
+        self.question.end(now, found);
         if found > 0 {
             self.probe_soon(now);
         }
@@ -509,7 +511,7 @@ impl Paths {
             self.question.all_asked(now);
         }
         let index = index?;
-        Some((index, self.question.asked(index, self.count)))
+        Some((index, self.question.asked(index)))
     }
 
     /// The next withdrawn entropy value, or spare on trial, of a series that is due, and

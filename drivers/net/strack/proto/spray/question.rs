@@ -42,7 +42,7 @@ pub(super) const DOUBTS: u16 = 3;
 /// With fewer paths it is not worth the trouble.
 pub(super) const FEWEST_PATHS: u16 = 8;
 
-/// This part of the paths has to answer before data is sent on those that did.
+/// This part of the paths asked has to answer before data is sent on those that did.
 const QUORUM: u16 = 8;
 
 /// This part of the paths is asked at once, and no fewer than so many.
@@ -74,6 +74,8 @@ pub(super) struct Question {
     /// The paths that have answered, and how many they are.
     heard: [u64; WORDS],
     answers: u16,
+    /// How many are asked.
+    total: u16,
     /// Where probing continues, and how many probes may leave at once before it is.
     next: u16,
     prompt: u16,
@@ -91,6 +93,7 @@ impl Question {
             timeout: 0,
             heard: [0; WORDS],
             answers: 0,
+            total: 0,
             next: 0,
             prompt: 0,
             not_before: 0,
@@ -108,8 +111,9 @@ impl Question {
         !self.is_open() && now >= self.not_before
     }
 
-    /// All of `paths` are asked, and each has `wait` timeouts to answer.
-    pub(super) fn begin(&mut self, now: Ns, timeout: Ns, wait: Ns, paths: u16) {
+    /// `total` paths are asked, and each has `wait` timeouts to answer.
+    pub(super) fn begin(&mut self, now: Ns, timeout: Ns, wait: Ns, total: u16) {
+        self.total = total;
         self.since = Some(now);
         self.until = None;
         self.timeout = timeout;
@@ -117,7 +121,7 @@ impl Question {
         self.heard = [0; WORDS];
         self.answers = 0;
         self.next = 0;
-        self.prompt = (paths / PROMPT).max(PROMPT_LEAST);
+        self.prompt = (total / PROMPT).max(PROMPT_LEAST);
     }
 
     /// The first index from which on somebody may still have to be asked.
@@ -126,12 +130,12 @@ impl Question {
     }
 
     /// That path is asked now. Returns the time to the next few probes.
-    pub(super) fn asked(&mut self, index: u16, paths: u16) -> Ns {
+    pub(super) fn asked(&mut self, index: u16) -> Ns {
         self.next = index + 1;
         self.prompt = self.prompt.saturating_sub(1);
         if self.prompt > 0 {
             GAP
-        } else if self.lacks_answers(paths) {
+        } else if self.lacks_answers() {
             (self.timeout / HASTE).max(GAP)
         } else {
             self.timeout.saturating_mul(CALM).max(GAP)
@@ -143,14 +147,14 @@ impl Question {
         self.until = Some(now.saturating_add(self.answering));
     }
 
-    /// The time for answers is over. `productive` if that was worth it.
-    pub(super) fn end(&mut self, now: Ns, productive: bool) {
+    /// The time for answers is over. So many have not answered.
+    pub(super) fn end(&mut self, now: Ns, dead: u16) {
         self.since = None;
         self.until = None;
         let least = self.timeout.saturating_mul(PAUSE);
         let pause = self.timeout.saturating_mul(self.pause).min(LONGEST_PAUSE);
         self.not_before = now.saturating_add(pause.max(least));
-        self.pause = if productive {
+        self.pause = if dead >= (self.total / QUORUM).max(1) {
             PAUSE
         } else {
             (2 * self.pause).min(PAUSE << 10)
@@ -184,13 +188,13 @@ impl Question {
         word.is_some_and(|word| (word >> (path % 64)) & 1 != 0)
     }
 
-    /// Whether too few out of `paths` have answered yet to use only those.
-    pub(super) fn lacks_answers(&self, paths: u16) -> bool {
-        self.is_open() && self.answers < paths.div_ceil(QUORUM)
+    /// Whether too few have answered yet to use only those.
+    pub(super) fn lacks_answers(&self) -> bool {
+        self.is_open() && self.answers < self.total.div_ceil(QUORUM)
     }
 
-    /// Whether a path of `paths` may be used as far as this is concerned.
-    pub(super) fn admits(&self, path: u16, paths: u16) -> bool {
-        !self.is_open() || self.heard(path) || self.lacks_answers(paths)
+    /// Whether a path may be used as far as this is concerned.
+    pub(super) fn admits(&self, path: u16) -> bool {
+        !self.is_open() || self.heard(path) || self.lacks_answers()
     }
 }
