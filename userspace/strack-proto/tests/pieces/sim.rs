@@ -314,6 +314,7 @@ impl Sim {
                     bytes,
                     marked: marked.then_some(bytes.min(mtu)),
                     rtt: now.checked_sub(sent),
+                    len: mtu,
                 };
                 let event = flow.window.on_ack(now, &acked);
                 if event == Some(Counter::WindowDecrease) {

@@ -54,6 +54,7 @@ fn acked(bytes: u64, marked: bool, rtt: Option<Ns>) -> Acked {
         bytes,
         marked: marked.then_some(bytes.min(MTU)),
         rtt,
+        len: bytes.min(MTU),
     }
 }
 
@@ -202,6 +203,20 @@ fn small_packets_do_not_lower_the_base_rtt_of_full_ones() {
     window.on_ack(SEC, &acked(MTU, false, Some(MSEC)));
     assert_eq!(window.base_rtt(), MSEC);
     window.on_ack(SEC, &acked(100, false, Some(150 * USEC)));
+    assert_eq!(window.base_rtt(), MSEC);
+}
+
+/// Many small packets that are acknowledged together are no full one.
+#[test]
+fn small_packets_together_are_no_full_one() {
+    let mut window = window(config());
+    let small = Acked {
+        len: 500,
+        ..acked(3 * MTU, false, Some(150 * USEC))
+    };
+    window.on_ack(SEC, &small);
+    assert_eq!(window.base_rtt(), 150 * USEC);
+    window.on_ack(SEC, &acked(MTU, false, Some(MSEC)));
     assert_eq!(window.base_rtt(), MSEC);
 }
 

@@ -45,6 +45,8 @@ const LATE_SHARE: Ns = 2;
 struct Echo {
     /// RTT of the packet echoed, if it was DATA.
     rtt: Option<Ns>,
+    /// Payload bytes of it.
+    len: u16,
     /// The packet echoed was sent more than once and that was needless, because its
     /// first copy or more than one has arrived.
     needless: bool,
@@ -84,6 +86,7 @@ impl Connection {
             bytes: new_bytes,
             marked: is_marked(ack).then_some(news.marked.min(new_bytes)),
             rtt: echo.rtt,
+            len: echo.len.into(),
         };
         self.apply_echo(now, ack, &acked);
 
@@ -176,6 +179,7 @@ impl Connection {
             let recent = now.saturating_sub(slot.first_sent) <= Ns::from(u32::MAX);
             if recent && !duplicate && !refused {
                 echo.rtt = Some(Ns::from(age - ack.service_time));
+                echo.len = slot.len;
                 echo.age = echo.rtt.filter(|_| !again);
             }
         }

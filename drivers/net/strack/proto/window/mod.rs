@@ -55,6 +55,8 @@ pub struct Acked {
     pub marked: Option<u64>,
     /// The round trip of that packet if it is known which transmission was answered.
     pub rtt: Option<Ns>,
+    /// Its payload in bytes.
+    pub len: u64,
 }
 
 /// The congestion window of a connection.

@@ -215,7 +215,7 @@ impl Nscc {
         self.on_delivered(new_bytes);
         let rtt = acked.rtt?;
 
-        let full_packet = new_bytes >= self.mtu / 4 * 3;
+        let full_packet = acked.len >= self.mtu / 4 * 3;
         if self
             .base_rtt
             .on_sample(&self.params, rtt, full_packet, marked)
