@@ -315,6 +315,7 @@ impl Sim {
                     marked: marked.then_some(bytes.min(mtu)),
                     rtt: now.checked_sub(sent),
                     len: mtu,
+                    inflight: flow.inflight + bytes,
                 };
                 let event = flow.window.on_ack(now, &acked);
                 if event == Some(Counter::WindowDecrease) {
@@ -364,7 +365,6 @@ impl Sim {
                 return;
             }
             flow.inflight += mtu;
-            flow.window.on_send(mtu);
             flow.nic_free = flow.nic_free.max(now) + on_nic;
             let after = flow.nic_free - now;
             let ask = !flow.window.can_send(flow.inflight, mtu);

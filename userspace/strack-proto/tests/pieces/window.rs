@@ -55,6 +55,7 @@ fn acked(bytes: u64, marked: bool, rtt: Option<Ns>) -> Acked {
         marked: marked.then_some(bytes.min(MTU)),
         rtt,
         len: bytes.min(MTU),
+        inflight: bytes,
     }
 }
 
@@ -76,7 +77,6 @@ impl Driver {
 
     fn fill(&mut self) {
         while self.window.can_send(self.inflight, MTU) {
-            self.window.on_send(MTU);
             self.inflight += MTU;
         }
     }
@@ -89,7 +89,11 @@ impl Driver {
         for _ in 0..packets {
             self.now += rtt / packets;
             self.inflight -= MTU;
-            events.extend(self.window.on_ack(self.now, &acked(MTU, ecn, Some(rtt))));
+            let acked = Acked {
+                inflight: self.inflight + MTU,
+                ..acked(MTU, ecn, Some(rtt))
+            };
+            events.extend(self.window.on_ack(self.now, &acked));
             self.fill();
         }
         events
@@ -156,7 +160,6 @@ fn start() {
 #[test]
 fn fixed_stays_fixed() {
     let mut window = Window::Fixed(10_000);
-    window.on_send(5_000);
     window.on_loss(0, 5_000);
     window.on_timeout(0);
     window.on_timeout(0);
@@ -269,8 +272,11 @@ fn grows_quickly_on_slow_links_too() {
     while window.cwnd() < 50_000 {
         now += MSEC;
         let bytes = window.cwnd();
-        window.on_send(bytes);
-        window.on_ack(now, &acked(bytes, false, Some(MSEC)));
+        let acked = Acked {
+            inflight: bytes,
+            ..acked(bytes, false, Some(MSEC))
+        };
+        window.on_ack(now, &acked);
         rounds += 1;
     }
     assert!(rounds <= 10, "{rounds}");
@@ -280,10 +286,31 @@ fn grows_quickly_on_slow_links_too() {
 fn idle_window_does_not_grow() {
     let mut window = window(config());
     for i in 0..1000 {
-        window.on_send(MTU);
         window.on_ack(SEC + i * MSEC, &acked(MTU, false, Some(100 * USEC)));
         assert!(window.cwnd() <= 60_000);
     }
+}
+
+/// Packets that were called lost arrive after all. The window is used as before, and grows.
+#[test]
+fn late_packets_do_not_stop_growth() {
+    let mut driver = Driver::new(config());
+    driver.round(100 * USEC, false);
+    driver.fill();
+    for _ in 0..20 {
+        driver.window.on_loss(driver.now, MTU);
+        driver.inflight -= MTU;
+    }
+    let late = Acked {
+        inflight: driver.inflight,
+        ..acked(20 * MTU, false, None)
+    };
+    driver.window.on_ack(driver.now, &late);
+    let before = driver.window.cwnd();
+    for _ in 0..5 {
+        driver.round(120 * USEC, false);
+    }
+    assert!(driver.window.cwnd() > before + 5 * MTU);
 }
 
 #[test]
@@ -306,9 +333,12 @@ fn marks_do_not_hide_what_was_not_marked() {
         let mut window = window(config());
         window.on_ack(SEC, &acked(MTU, false, Some(100 * USEC)));
         for i in 1..=40 {
-            window.on_send(window.cwnd());
             let now = SEC + i * 20 * USEC;
-            window.on_ack(now, &acked(8 * MTU, marked, Some(140 * USEC)));
+            let acked = Acked {
+                inflight: window.cwnd(),
+                ..acked(8 * MTU, marked, Some(140 * USEC))
+            };
+            window.on_ack(now, &acked);
         }
         window.cwnd() - config().initial_window
     };
@@ -369,7 +399,6 @@ fn one_late_sample_is_ignored() {
 fn loss_costs_one_packet() {
     let mut window = window(config());
     for lost in 1..=10 {
-        window.on_send(MTU);
         window.on_loss(SEC, MTU);
         assert_eq!(window.cwnd(), 60_000 - lost * MTU);
     }
@@ -403,7 +432,7 @@ fn penalty_of_64_halves_in_one_rtt() {
     for _ in 0..before / MTU {
         driver.inflight -= MTU;
         driver.window.on_ack(driver.now, &acked(MTU, false, None));
-        driver.window.on_penalty(64, MTU);
+        driver.window.on_penalty(64, MTU, driver.inflight + MTU);
         driver.fill();
     }
     let after = driver.window.cwnd();
@@ -412,9 +441,9 @@ fn penalty_of_64_halves_in_one_rtt() {
         "{after}"
     );
     // The receiver has caught up: the window is what it was.
-    driver.window.on_penalty(0, MTU);
+    driver.window.on_penalty(0, MTU, driver.inflight);
     assert_eq!(driver.window.cwnd(), before);
-    driver.window.on_penalty(0, MTU);
+    driver.window.on_penalty(0, MTU, driver.inflight);
     assert_eq!(driver.window.cwnd(), before);
 }
 
@@ -425,12 +454,15 @@ fn quick_adapt_far_above_the_target() {
         initial_window: 180_000,
         ..config()
     });
-    window.on_send(180_000);
     window.on_ack(SEC, &acked(MTU, false, Some(100 * USEC)));
     let mut event = None;
     for i in 1..10 {
         let now = SEC + i * 50 * USEC;
-        event = event.or(window.on_ack(now, &acked(MTU, true, Some(600 * USEC))));
+        let acked = Acked {
+            inflight: 180_000 - i * MTU,
+            ..acked(MTU, true, Some(600 * USEC))
+        };
+        event = event.or(window.on_ack(now, &acked));
     }
     assert_eq!(event, Some(Counter::WindowQuickAdapt));
     assert!(window.cwnd() <= 187_500 / 8);
@@ -702,10 +734,9 @@ proptest! {
             // Small and large values alike.
             let value = value >> (now % 64);
             match step {
-                0 => window.on_send(value),
-                1 => window.on_loss(now, value),
+                0 | 1 => window.on_loss(now, value),
                 2 => window.on_timeout(now),
-                3 => window.on_penalty(value as u16 & 127, now),
+                3 => window.on_penalty(value as u16 & 127, now, value),
                 4 => drop(window.on_ack(now, &acked(value, false, Some(now >> (value % 64))))),
                 _ => drop(window.on_ack(now, &acked(value, true, Some(value)))),
             }

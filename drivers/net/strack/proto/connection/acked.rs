@@ -75,6 +75,7 @@ impl Connection {
         self.persist_answered();
 
         let before = self.tx.una();
+        let inflight = self.inflight_bytes();
         let news = self.apply_delivered(now, ack);
         self.note_spurious(now, ack, echo);
 
@@ -87,6 +88,7 @@ impl Connection {
             marked: is_marked(ack).then_some(news.marked.min(new_bytes)),
             rtt: echo.rtt,
             len: echo.len.into(),
+            inflight,
         };
         self.apply_echo(now, ack, &acked);
 
@@ -317,7 +319,8 @@ impl Connection {
         // An old ACK does not know how things stand now.
         if ack.cumulative == self.tx.una() {
             self.stats.penalty = ack.penalty;
-            self.window.on_penalty(ack.penalty, acked.bytes);
+            self.window
+                .on_penalty(ack.penalty, acked.bytes, acked.inflight);
         }
         if refused {
             self.on_nack(now, ack);

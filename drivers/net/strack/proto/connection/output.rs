@@ -405,7 +405,6 @@ impl Connection {
     fn on_sent(&mut self, now: Ns, entropy: u16, packets: u32, bytes: u64) {
         self.stats.packets_sent += u64::from(packets);
         self.spray.sent(entropy, packets, bytes);
-        self.window.on_send(bytes);
         self.timers.stop(Timer::Persist);
         self.arm_retransmit(now);
         self.arm_tail_probe(now);

@@ -108,7 +108,6 @@ impl Policy for PerPath {
     fn sent(&mut self, paths: &mut Paths, path: u16, _packets: u32, bytes: u64) {
         Self::with(paths, path, |context| {
             context.inflight = context.inflight.saturating_add(bytes);
-            context.window.on_send(bytes);
         });
     }
 
@@ -129,7 +128,13 @@ impl Policy for PerPath {
     fn measured(&mut self, paths: &mut Paths, path: u16, acked: &Acked, now: Ns) {
         Self::with(paths, path, |context| {
             let bytes = core::mem::take(&mut context.arrived);
-            context.window.on_ack(now, &Acked { bytes, ..*acked });
+            let inflight = context.inflight.saturating_add(bytes);
+            let acked = Acked {
+                bytes,
+                inflight,
+                ..*acked
+            };
+            context.window.on_ack(now, &acked);
         });
     }
 }

@@ -57,6 +57,8 @@ pub struct Acked {
     pub rtt: Option<Ns>,
     /// Its payload in bytes.
     pub len: u64,
+    /// Bytes that were in flight before.
+    pub inflight: u64,
 }
 
 /// The congestion window of a connection.
@@ -98,13 +100,6 @@ impl Window {
         inflight == 0 || inflight.saturating_add(bytes) <= self.cwnd()
     }
 
-    /// `bytes` were sent, for the first time or again.
-    pub fn on_send(&mut self, bytes: u64) {
-        if let Self::Nscc(nscc) = self {
-            nscc.on_send(bytes);
-        }
-    }
-
     /// An ACK arrived. Returns what is worth counting, if the window was lowered.
     pub fn on_ack(&mut self, now: Ns, acked: &Acked) -> Option<Counter> {
         match self {
@@ -114,10 +109,11 @@ impl Window {
     }
 
     /// The receiver asks to slow down by `penalty` / 128 of `new_bytes`, or does not ask
-    /// any more if `penalty` is zero: then the window is what it was before.
-    pub fn on_penalty(&mut self, penalty: u16, new_bytes: u64) {
+    /// any more if `penalty` is zero: then the window is what it was before. `inflight`
+    /// bytes were in flight before.
+    pub fn on_penalty(&mut self, penalty: u16, new_bytes: u64, inflight: u64) {
         if let Self::Nscc(nscc) = self {
-            nscc.on_penalty(penalty, new_bytes);
+            nscc.on_penalty(penalty, new_bytes, inflight);
         }
     }
 

@@ -92,7 +92,6 @@ pub struct Nscc {
     cwnd: u64,
     /// The window to return to when the base RTT has been verified.
     restore: Option<u64>,
-    inflight: u64,
     delay: Median,
     avg_delay: Ns,
 
@@ -145,7 +144,6 @@ impl Nscc {
             max_window: 0,
             cwnd: config.initial_window.max(mtu),
             restore: None,
-            inflight: 0,
             delay: Median::new(params.delay_samples),
             avg_delay: 0,
             round_start: 0,
@@ -203,14 +201,10 @@ impl Nscc {
         }
     }
 
-    pub(super) fn on_send(&mut self, bytes: u64) {
-        self.inflight = self.inflight.saturating_add(bytes);
-    }
-
     pub(super) fn on_ack(&mut self, now: Ns, acked: &Acked) -> Option<Counter> {
         let new_bytes = acked.bytes;
         let marked = acked.marked.is_some();
-        let window_used = self.inflight >= self.cwnd / 2;
+        let window_used = acked.inflight >= self.cwnd / 2;
         let old_queue = marked && self.ignore > 0;
         self.on_delivered(new_bytes);
         let rtt = acked.rtt?;
@@ -228,7 +222,7 @@ impl Nscc {
         self.average(delay, new_bytes);
         let round_over = self.end_round(now);
 
-        if self.quick_adapt(now, delay) {
+        if self.quick_adapt(now, delay, acked.inflight.saturating_sub(new_bytes)) {
             return Some(Counter::WindowQuickAdapt);
         }
         if old_queue || self.base_rtt.verifying() {
@@ -253,12 +247,12 @@ impl Nscc {
         None
     }
 
-    pub(super) fn on_penalty(&mut self, penalty: u16, new_bytes: u64) {
+    pub(super) fn on_penalty(&mut self, penalty: u16, new_bytes: u64, inflight: u64) {
         if penalty > 0 {
             if self.before_penalty.is_none() {
                 self.before_penalty = Some(self.cwnd);
                 // What is not in use is not worth keeping either.
-                self.cwnd = self.cwnd.min(self.inflight.saturating_add(new_bytes));
+                self.cwnd = self.cwnd.min(inflight).max(self.mtu);
             }
             let cut = new_bytes.saturating_mul(u64::from(penalty)) / 128;
             self.shrink(|cwnd| cwnd.saturating_sub(cut));
@@ -272,7 +266,6 @@ impl Nscc {
     }
 
     pub(super) fn on_path_loss(&mut self, bytes: u64) {
-        self.inflight = self.inflight.saturating_sub(bytes);
         self.ignore = self.ignore.saturating_sub(bytes);
     }
 
@@ -327,7 +320,6 @@ impl Nscc {
     }
 
     fn on_delivered(&mut self, bytes: u64) {
-        self.inflight = self.inflight.saturating_sub(bytes);
         self.ignore = self.ignore.saturating_sub(bytes);
         self.received = self.received.saturating_add(bytes);
         self.achieved = self.achieved.saturating_add(bytes);
@@ -385,7 +377,7 @@ impl Nscc {
     }
 
     /// Sets the window to what the fabric delivers if it is far beyond that.
-    fn quick_adapt(&mut self, now: Ns, delay: Ns) -> bool {
+    fn quick_adapt(&mut self, now: Ns, delay: Ns, inflight: u64) -> bool {
         if self.achieved_until.is_some_and(|end| now < end) {
             return false;
         }
@@ -397,7 +389,7 @@ impl Nscc {
         if adapt {
             self.cwnd = delivered;
             self.restore = None;
-            self.ignore = self.inflight;
+            self.ignore = inflight;
             self.last_decrease = Some(now);
             self.forget_increase();
         }
