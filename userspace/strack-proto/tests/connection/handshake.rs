@@ -238,6 +238,25 @@ fn icmp_ends_only_an_attempt() {
 }
 
 /// The shorter of two packet sizes is used.
+/// Windows count in packets of the size that was agreed on, or that the path takes.
+#[test]
+fn windows_count_in_packets_agreed_on() {
+    let derived = |client: u16, server: u16, path: u16| {
+        let mut setup = Setup::new(100_000);
+        setup.client.mss = client;
+        setup.server.mss = server;
+        setup.apps[CLIENT].finish = false;
+        let mut net = setup.start();
+        net.run(SEC, |net| net.client().conn.state() == State::Established);
+        net.client().conn.on_path_mtu(path);
+        net.client().conn.info().window
+    };
+    let small = derived(1400, 1400, 9000);
+    assert_ne!(derived(8900, 8900, 9000), small);
+    assert_eq!(derived(8900, 1400, 9000), small);
+    assert_eq!(derived(8900, 8900, 1400), small);
+}
+
 #[test]
 fn packet_size_is_agreed() {
     for (client, server) in [(1400, 500), (500, 1400)] {

@@ -262,7 +262,7 @@ impl Connection {
         self.rx.start(isn);
         self.recv_credit.start(isn);
         self.peer_max_payload = max_payload;
-        self.mss = self.mss.min(max_payload);
+        self.set_mss(self.mss.min(max_payload));
         self.send_credit = SendCredit::new(self.snd_isn, credit, window);
     }
 
@@ -346,7 +346,13 @@ impl Connection {
     /// The path takes `mss` bytes of payload now: new packets keep to that, within what
     /// was agreed on. Packets that are queued already keep their size.
     pub fn on_path_mtu(&mut self, mss: u16) {
-        self.mss = self.config.mss.min(self.peer_max_payload).min(mss.max(1));
+        self.set_mss(self.config.mss.min(self.peer_max_payload).min(mss.max(1)));
+    }
+
+    fn set_mss(&mut self, mss: u16) {
+        self.mss = mss;
+        self.window.set_mss(mss);
+        self.spray.set_mss(mss);
     }
 
     /// Uses another number of paths.
@@ -382,6 +388,7 @@ impl Connection {
 
     fn change_spray(&mut self, now: Ns) {
         self.spray.reconfigure(&self.config, now);
+        self.spray.set_mss(self.mss);
         self.note_entropies();
     }
 

@@ -246,6 +246,13 @@ impl Spraying {
         self.policy = Chosen::new(config.policy, &self.paths, config.seed);
     }
 
+    /// A full packet has `mss` bytes from now on.
+    pub fn set_mss(&mut self, mss: u16) {
+        for context in self.paths.contexts.iter_mut() {
+            context.set_mss(mss);
+        }
+    }
+
     /// The paths and their health.
     pub fn paths(&self) -> &Paths {
         &self.paths

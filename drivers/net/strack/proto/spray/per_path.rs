@@ -43,6 +43,10 @@ impl Context {
         }
     }
 
+    pub(super) fn set_mss(&mut self, mss: u16) {
+        self.window.set_mss(mss);
+    }
+
     /// Bytes that may be in flight on the path.
     pub(super) fn cwnd(&self) -> u64 {
         self.window.cwnd()

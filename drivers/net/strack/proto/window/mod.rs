@@ -85,6 +85,13 @@ impl Window {
         }))
     }
 
+    /// A full packet has `mss` bytes from now on.
+    pub fn set_mss(&mut self, mss: u16) {
+        if let Self::Nscc(nscc) = self {
+            nscc.set_mtu(mss.into());
+        }
+    }
+
     /// Bytes that may be in flight.
     pub fn cwnd(&self) -> u64 {
         match self {

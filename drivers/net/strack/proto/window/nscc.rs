@@ -166,6 +166,12 @@ impl Nscc {
         nscc
     }
 
+    pub(super) fn set_mtu(&mut self, mtu: u64) {
+        self.mtu = mtu.max(1);
+        self.cwnd = self.cwnd.max(self.mtu);
+        self.rescale();
+    }
+
     /// Bytes that may be in flight.
     pub fn cwnd(&self) -> u64 {
         self.cwnd
