@@ -184,6 +184,11 @@ pub struct Config {
 const SPARES: u16 = 16;
 
 impl Config {
+    /// The longest timeout: not less than the shortest, or than the first.
+    pub fn longest_timeout(&self) -> Ns {
+        self.rto_max.max(self.rto_min).max(self.rto_initial)
+    }
+
     /// Sets all that a profile stands for.
     pub fn set_profile(&mut self, profile: Profile) {
         self.profile = profile;

@@ -237,6 +237,19 @@ fn black_hole() {
     }
 }
 
+/// The longest timeout is set to less than the others: it does not count then.
+#[test]
+fn longest_timeout_below_the_others() {
+    let mut setup = Setup::new(100_000);
+    setup.client.rto_max = USEC;
+    let mut net = setup.start();
+    net.run(SEC, |net| net.client().conn.state() == State::Established);
+    let start = net.now;
+    net.censor = Some(Box::new(|_, _, _| true));
+    assert!(net.run(10 * SEC, |net| net.client().closed()));
+    assert!(net.now - start > 10 * MSEC, "{}", net.now - start);
+}
+
 #[test]
 fn all_paths_dead() {
     let mut setup = Setup::new(100_000_000);

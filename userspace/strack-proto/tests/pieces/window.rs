@@ -513,6 +513,49 @@ fn standing_queue_is_not_mistaken_for_the_base_rtt() {
     panic!("base RTT {}", driver.window.base_rtt());
 }
 
+/// Without fast increase the window grows by the others.
+#[test]
+fn no_fast_increase_is_not_no_increase() {
+    let mut config = config();
+    config.params.fast_max_percent = 0;
+    let mut driver = Driver::new(config);
+    for _ in 0..12 {
+        driver.round(100 * USEC, false);
+    }
+    let cwnd = driver.window.cwnd();
+    assert_eq!(cwnd, driver.window.derived().max_window);
+}
+
+/// The target is not less than the time of two packets, 14 us here.
+#[test]
+fn two_packets_are_no_queue() {
+    let mut config = NsccConfig {
+        mtu: 9000,
+        min_target: USEC,
+        ..config()
+    };
+    config.params.target_percent = 10;
+    let mut window = window(config);
+    window.on_ack(SEC, &acked(9000, false, Some(27 * USEC)));
+    assert_eq!(window.target_delay(), 14_400);
+}
+
+/// However often the base RTT is verified, most of the time it is not.
+#[test]
+fn verifying_leaves_time_to_send() {
+    let mut config = config();
+    config.params.verify_rtts = 16;
+    config.params.verify_longest_rtts = 1;
+    let mut driver = Driver::new(config);
+    let full = (0..400)
+        .filter(|_| {
+            driver.round(190 * USEC, true);
+            driver.window.cwnd() == config.initial_window
+        })
+        .count();
+    assert!(full > 250, "{full}");
+}
+
 /// Verifying the base RTT takes something away from the window, and gives back no more.
 #[test]
 fn verifying_gives_back_what_it_took() {

@@ -70,7 +70,7 @@ impl Recovery {
             unrequested: 0,
             received_bytes: 0,
             delivered_to: None,
-            initial_rto: config.rto_initial.min(config.rto_max),
+            initial_rto: config.rto_initial,
             tail: Probes::new(),
             persist_tries: 0,
             persist_unanswered: 0,
@@ -96,7 +96,7 @@ impl Connection {
     fn timeout(&self) -> Ns {
         let timeout = if self.rtt.sampled() {
             let (patience, target) = (&self.recovery.patience, self.target_delay());
-            let (least, most) = (self.config.rto_min, self.config.rto_max);
+            let (least, most) = (self.config.rto_min, self.config.longest_timeout());
             let timeout = patience.timeout(&self.rtt, target, least, most);
             if self.recovers_early() {
                 let answered = patience.probe_answered(&self.rtt, target);
@@ -114,14 +114,14 @@ impl Connection {
         }
         let start = Ns::from(params.start_timeouts);
         let allowance = start.saturating_mul(self.recovery.initial_rto);
-        timeout.max(allowance.min(self.config.rto_max))
+        timeout.max(allowance.min(self.config.longest_timeout()))
     }
 
     /// `base` doubled `times` times, within the longest timeout.
     pub(super) fn backed_off(&self, base: Ns, times: u8) -> Ns {
         let factor = 1u64.checked_shl(u32::from(times)).unwrap_or(u64::MAX);
-        let longest = self.config.rto_max.max(self.config.rto_min);
-        base.saturating_mul(factor).min(longest)
+        base.saturating_mul(factor)
+            .min(self.config.longest_timeout())
     }
 
     /// The handshake was answered, at its first try if the time is to mean something.
@@ -129,7 +129,7 @@ impl Connection {
         if self.handshake_tries == 1 {
             let rtt = now.saturating_sub(self.handshake_sent);
             let rto = self.recovery.initial_rto.max(rtt.saturating_mul(3));
-            self.recovery.initial_rto = rto.min(self.config.rto_max);
+            self.recovery.initial_rto = rto.min(self.config.longest_timeout());
         }
     }
 

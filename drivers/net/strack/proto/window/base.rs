@@ -24,6 +24,9 @@
 use super::params::Params;
 use crate::proto::Ns;
 
+/// Verifying takes one of so many RTTs at most.
+const VERIFY_SHARE: u16 = 4;
+
 /// Where the base RTT comes from, from the least to the most trustworthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
@@ -116,7 +119,9 @@ impl BaseRtt {
             self.verify_rounds = params.verify_rtts;
             Some(Verify::Begin)
         } else {
-            self.verify_interval = (2 * self.verify_interval).min(params.verify_longest_rtts);
+            let least = VERIFY_SHARE * params.verify_rtts;
+            let longest = params.verify_longest_rtts.max(least);
+            self.verify_interval = (2 * self.verify_interval).clamp(least, longest);
             self.verify_rounds = self.verify_interval;
             Some(Verify::End)
         }

@@ -17,7 +17,8 @@
 //!
 //! * The delay is the median of three samples: hosts jitter, and of many paths a few
 //!   are always busier than the rest.
-//! * The target delay is the base RTT, but at least 50 us for the same reason.
+//! * The target delay is the base RTT, but at least 100 us for the same reason. (If it is
+//!   set to less, it is still the time of two packets, up to the base RTT.)
 //!   The delay counts as none up to an eighth of the target, at least 1 us.
 //! * The configured base RTT is a hint only, see [`super::base`].
 //! * The proportional increase is at most a quarter of the window per RTT, the
@@ -55,6 +56,7 @@ use crate::proto::{
     },
     rtt::Median,
     Ns,
+    SEC,
     USEC, //
 };
 
@@ -314,7 +316,11 @@ impl Nscc {
         let base_rtt = self.base_rtt.get();
         let link = self.link_bytes_per_sec;
         let params = self.params;
-        self.target = percent(base_rtt, params.target_percent).max(self.min_target);
+        // Two packets in a row are no queue.
+        let two_packets = (2 * self.mtu).saturating_mul(SEC).checked_div(link);
+        self.target = percent(base_rtt, params.target_percent)
+            .max(two_packets.unwrap_or(0).min(base_rtt))
+            .max(self.min_target);
         self.gains = Gains::new(&params, link, base_rtt, self.target, self.mtu).clamped(&params);
         // On a short RTT it takes more to keep the link busy while hosts jitter.
         let jitter = bytes_in(link, self.target);
@@ -428,7 +434,7 @@ impl Nscc {
             self.undelayed = self.undelayed.saturating_add(new_bytes);
             self.fast |= self.undelayed > self.cwnd && self.crowded == 0;
         }
-        if self.fast {
+        if self.fast && self.gains.fast > 0 {
             let grown = self.cwnd.saturating_add(scale(new_bytes, self.gains.fast));
             self.cwnd = grown.min(self.max_window.max(self.cwnd));
             return;
