@@ -159,17 +159,20 @@ impl RecvCredit {
     pub fn update_due(&self, rcv_nxt: Psn, rcv_offset: u64) -> bool {
         let psn_growth = self.psn.dist_from(self.told_psn);
         let growth = self.offset - self.told_offset;
-        if psn_growth == 0 && growth == 0 {
-            return false;
-        }
+        self.opens(rcv_nxt, rcv_offset)
+            || growth > 0 && growth >= u64::from(self.bytes / 4)
+            || psn_growth > 0 && psn_growth >= self.packets / 4
+    }
+
+    /// Whether the peer could not send by the limits that it was told, and can by those
+    /// there are now.
+    pub fn opens(&self, rcv_nxt: Psn, rcv_offset: u64) -> bool {
         let packet = u64::from(self.max_payload);
         let told = self.told_offset.saturating_sub(rcv_offset);
         let bytes_closed = told < packet && self.offset.saturating_sub(rcv_offset) >= packet;
-        let psn_closed = self.told_psn.le(rcv_nxt) && psn_growth > 0;
-        bytes_closed
-            || psn_closed
-            || growth >= u64::from(self.bytes / 4)
-            || psn_growth >= self.packets / 4
+        let psn_closed = self.told_psn.le(rcv_nxt) && self.psn != self.told_psn;
+        let told_all = self.offset == self.told_offset && self.psn == self.told_psn;
+        (bytes_closed || psn_closed) && !told_all
     }
 
     fn extend(&mut self) {

@@ -86,6 +86,25 @@ fn lost_window_update() {
     }
 }
 
+/// The first ACK that opens a closed window gets lost: the second one takes another path.
+#[test]
+fn window_update_is_told_twice() {
+    let mut setup = Setup::new(31_000);
+    setup.server.rcv_window = 30_000;
+    setup.apps[SERVER].no_reading = Some((0, 300 * MSEC));
+    let mut net = setup.start();
+    net.run(299 * MSEC, |_| false);
+    let mut left = 1;
+    net.censor = Some(Box::new(move |_, datagram, packet| {
+        let is = datagram.to == CLIENT && matches!(packet, Packet::Ack(_));
+        let lost = is && left > 0;
+        left -= i32::from(lost);
+        lost
+    }));
+    net.run(301 * MSEC, |_| false);
+    assert_eq!(net.server().read, 31_000);
+}
+
 /// As long as the peer answers, a closed window is no reason to give up.
 #[test]
 fn closed_for_long() {

@@ -11,7 +11,7 @@
 //! since it speaks of one path or packet; while the host is busy sending, the latest of
 //! them wait. When a sender is in trouble, as
 //! retransmissions and probes show, it is answered twice, on two paths: the trouble
-//! may be that the path of an ACK is dead.
+//! may be that the path of an ACK is dead. So is one that waits for credit.
 
 use crate::{
     host::{
@@ -71,6 +71,8 @@ pub struct Schedule {
     bytes: u32,
     packets: u16,
     due: bool,
+    // It is due once more after that.
+    twice: bool,
     // The packet to answer.
     echo: Option<Echo>,
     // PROBEs to answer, in a ring: where the oldest is, and how many.
@@ -92,6 +94,7 @@ impl Schedule {
             bytes: 0,
             packets: 0,
             due: false,
+            twice: false,
             echo: None,
             probes: Buffer::new(PROBES, None)?,
             first_probe: 0,
@@ -151,6 +154,12 @@ impl Schedule {
         self.due = true;
     }
 
+    /// The same, and the peer waits for it: it is told twice, on two paths.
+    pub fn request_twice(&mut self) {
+        self.due = true;
+        self.twice = true;
+    }
+
     /// The time at which pending packets are acknowledged at the latest.
     pub fn deadline(&self) -> Option<Ns> {
         if self.is_due() {
@@ -180,7 +189,7 @@ impl Schedule {
             None => {
                 self.bytes = 0;
                 self.packets = 0;
-                self.due = false;
+                self.due = core::mem::take(&mut self.twice);
                 self.deadline = None;
                 self.echo.take()
             }

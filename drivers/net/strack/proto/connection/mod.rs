@@ -331,12 +331,13 @@ impl Connection {
 
     /// Tells the peer that it may send more, if it is likely to wait for that.
     fn tell_window(&mut self) {
-        let open = self.state.is_connected() && self.state.receives_data();
-        if open
-            && self
-                .recv_credit
-                .update_due(self.rx.nxt(), self.rx.nxt_offset())
-        {
+        if !self.state.is_connected() || !self.state.receives_data() {
+            return;
+        }
+        let (nxt, offset) = (self.rx.nxt(), self.rx.nxt_offset());
+        if self.recv_credit.opens(nxt, offset) {
+            self.acks.request_twice();
+        } else if self.recv_credit.update_due(nxt, offset) {
             self.acks.request();
         }
     }
