@@ -302,6 +302,17 @@ fn trimmed_packets_come_again_at_once() {
 /// A receiver without memory for packets: the sender tries now and then, does not give
 /// up however long that takes, and goes on at once when there is room.
 #[test]
+fn trimmed_for_ever() {
+    let mut setup = strack(Setup::new(1400), Profile::Strack);
+    setup.client.retries = 6;
+    let mut net = setup.start();
+    net.trim = Some(Box::new(|_, _| true));
+    assert!(net.run(10 * SEC, |net| net.client().closed()));
+    assert!(net.client().conn.failure().is_some());
+    assert!(net.retransmissions[CLIENT] < 20);
+}
+
+#[test]
 fn no_room_is_not_a_timeout() {
     let link = Link {
         rate: 12_500_000,

@@ -110,7 +110,9 @@ impl Connection {
         let current = self.tx.get(psn).is_some_and(|slot| {
             // Not of a copy that was sent before.
             let this = clock32(slot.sent_at) == ack.echo_time && slot.entropy == ack.entropy;
-            slot.state == TxState::InFlight && this
+            // One that is refused for ever is left to the timeout, as any other is.
+            let again = slot.transmissions <= self.config.retries;
+            slot.state == TxState::InFlight && this && again
         });
         let no_room = ack.penalty == MAX_PENALTY;
         if no_room {
