@@ -200,6 +200,23 @@ fn lying_acks() {
             },
             Counter::DropAckBytes,
         ),
+        (
+            AckHeader {
+                received_bytes: good.received_bytes + 1400 * (u64::from(good.ooo_count) + 1),
+                ..good
+            },
+            Counter::DropAckBytes,
+        ),
+        // A refusal of no packet.
+        (
+            AckHeader {
+                flags: flags::ACK_NACK,
+                entropy: 0,
+                penalty: 127,
+                ..good
+            },
+            Counter::DropAckEcho,
+        ),
         // Credit before what was acknowledged, or beyond belief.
         (credit(una.sub(1), good.window), Counter::DropAckCredit),
         (credit(una.add(70_000), good.window), Counter::DropAckCredit),

@@ -447,6 +447,20 @@ fn penalty_of_64_halves_in_one_rtt() {
     assert_eq!(driver.window.cwnd(), before);
 }
 
+/// What the fabric takes away meanwhile, the end of a penalty does not give back.
+#[test]
+fn end_of_penalty_forgives_no_loss() {
+    let mut driver = Driver::new(config());
+    driver.fill();
+    let before = driver.window.cwnd();
+    driver.window.on_penalty(64, MTU, driver.inflight);
+    for _ in 0..10 {
+        driver.window.on_loss(driver.now, MTU);
+    }
+    driver.window.on_penalty(0, MTU, driver.inflight);
+    assert_eq!(driver.window.cwnd(), before - 10 * MTU);
+}
+
 #[test]
 fn quick_adapt_far_above_the_target() {
     // Little is delivered in each measurement period, and late.

@@ -127,10 +127,19 @@ impl Connection {
             check(!sacks(ack, cumulative), Counter::DropAckSack)?;
         }
 
-        let least = self.tx.offset_of(cumulative).unwrap_or(0);
         let bytes = ack.received_bytes;
-        let possible = bytes >= least && bytes <= self.tx.sent_offset();
-        check(possible, Counter::DropAckBytes)
+        let (least, most) = match self.tx.offset_of(cumulative) {
+            Some(least) => (least, least.saturating_add(self.most_beyond(ack))),
+            None => (0, u64::MAX),
+        };
+        let most = most.min(self.tx.sent_offset());
+        check((least..=most).contains(&bytes), Counter::DropAckBytes)
+    }
+
+    /// The most bytes that the packets can have that an ACK says have arrived out of order.
+    fn most_beyond(&self, ack: &AckHeader) -> u64 {
+        let largest = self.config.mss.min(self.peer_max_payload);
+        u64::from(ack.ooo_count).saturating_mul(largest.into())
     }
 
     /// Whether the credit it gives makes sense. Returns the stream offset up to
@@ -154,7 +163,8 @@ impl Connection {
     fn check_echo(&self, now: Ns, ack: &AckHeader) -> Result<Echo, Counter> {
         let mut echo = Echo::default();
         if ack.entropy == 0 {
-            // It answers no packet.
+            // It answers no packet, and so refuses none.
+            check(ack.flags & flags::ACK_NACK == 0, Counter::DropAckEcho)?;
             return Ok(echo);
         }
         let known = (self.entropy_first..=self.entropy_last).contains(&ack.entropy);

@@ -263,7 +263,9 @@ impl Nscc {
                 self.cwnd = self.cwnd.min(inflight).max(self.mtu);
             }
             let cut = new_bytes.saturating_mul(u64::from(penalty)) / 128;
+            let before = self.before_penalty;
             self.shrink(|cwnd| cwnd.saturating_sub(cut));
+            self.before_penalty = before;
             self.forget_increase();
         } else if new_bytes > 0 {
             // It was the receiver's trouble, not the fabric's, and it is over.
@@ -299,11 +301,13 @@ impl Nscc {
         self.timeouts = self.timeouts.saturating_add(1);
     }
 
-    /// Lowers the window, and what it returns to after verifying.
+    /// Lowers the window, and what it returns to after verifying or a penalty.
     fn shrink(&mut self, lower: impl Fn(u64) -> u64) {
         let least = self.mtu;
-        self.cwnd = lower(self.cwnd).max(least);
-        self.restore = self.restore.map(|cwnd| lower(cwnd).max(least));
+        let windows = [self.restore.as_mut(), self.before_penalty.as_mut()];
+        for cwnd in windows.into_iter().flatten().chain([&mut self.cwnd]) {
+            *cwnd = lower(*cwnd).max(least);
+        }
     }
 
     /// The RTT as it is now, queues included.
@@ -401,6 +405,7 @@ impl Nscc {
         if adapt {
             self.cwnd = delivered;
             self.restore = None;
+            self.before_penalty = None;
             self.ignore = inflight;
             self.last_decrease = Some(now);
             self.forget_increase();
@@ -492,7 +497,7 @@ impl Nscc {
         let share = |percent: u16| u64::from(percent) * ONE / 100;
         let cut = share(self.params.gamma_percent).saturating_mul(excess) / self.avg_delay;
         let keep = ONE - cut.min(share(self.params.decrease_max_percent));
-        self.cwnd = scale(self.cwnd, keep).max(self.mtu);
+        self.shrink(|cwnd| scale(cwnd, keep));
         self.last_decrease = Some(now);
         self.forget_increase();
         Some(Counter::WindowDecrease)
