@@ -61,8 +61,19 @@ pub(crate) struct RxPacket {
     pub(crate) start: u32,
     /// Payload bytes.
     pub(crate) len: u16,
-    /// Its share of the memory of the skb, held against `SO_RCVBUF`; zero until that is known.
-    pub(crate) memory: u32,
+    /// What is given back when it has been read.
+    pub(crate) charge: Charge,
+}
+
+/// How the memory of an skb is paid for: in full, by the packet in it that is read last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Charge {
+    /// By another one, or not at all yet.
+    Nothing,
+    /// By this one, so many bytes.
+    Within(u32),
+    /// By this one, beyond what all sockets may have together or their cgroup.
+    Beyond(u32),
 }
 
 /// A ring of things by PSN.
@@ -121,10 +132,8 @@ impl<T> Ring<T> {
         self.slots.get_mut(index)?.take()
     }
 
-    /// Lets go of everything.
-    pub(crate) fn clear(&mut self) {
-        for slot in self.slots.iter_mut() {
-            *slot = None;
-        }
+    /// Takes everything.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.slots.iter_mut().filter_map(Option::take)
     }
 }

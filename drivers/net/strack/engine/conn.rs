@@ -24,10 +24,7 @@ use crate::{
         net::NetNs,
         notes::Notes,
         output::Outbox,
-        quota::{
-            Kind,
-            Place, //
-        },
+        quota::Place,
         sending::Hold, //
     },
     proto::{
@@ -41,8 +38,7 @@ use crate::{
         psn::Psn,
         spray::MAX_PATHS,
         wire::ResetCode,
-        Ns,
-        SEC, //
+        Ns, //
     },
     sys::{
         bindings, gfp_connection,
@@ -76,10 +72,6 @@ use kernel::{
         Arc, //
     },
 };
-
-/// How long a connection without a socket waits for the peer to make progress, as
-/// `tcp_fin_timeout`.
-const ORPHAN_TIMEOUT: Ns = 60 * SEC;
 
 /// Batches that one call sends before it leaves the rest to the timer.
 const ROUNDS_MAX: u32 = 64;
@@ -203,7 +195,7 @@ pub(crate) struct Inner {
     /// Its place in the table, until it is taken out.
     link: Option<Link>,
     /// Its place among those without a socket.
-    place: Option<Place>,
+    pub(super) place: Option<Place>,
     /// It has ended with its namespace, and sends nothing any more.
     pub(super) discarded: bool,
     /// When a packet was last acknowledged, or the socket closed.
@@ -406,7 +398,7 @@ impl Expire for Conn {
             if inner.link.is_none() {
                 return;
             }
-            if inner.orphan_deadline().is_some_and(|at| at <= now) {
+            if inner.is_orphan_over(&self.ns, now) {
                 inner.proto.abort(now, ResetCode::Closed);
             }
             if inner.hold_deadline().is_some_and(|at| at <= now) {
@@ -418,15 +410,6 @@ impl Expire for Conn {
 }
 
 impl Inner {
-    /// When a connection that nobody owns any more is given up: a peer may neither leave its own
-    /// direction open nor its window closed for ever.
-    fn orphan_deadline(&self) -> Option<Ns> {
-        match (self.orphaned, self.proto.state()) {
-            (None, _) | (_, State::TimeWait | State::Closed) => None,
-            _ => Some(self.progress_at.saturating_add(ORPHAN_TIMEOUT)),
-        }
-    }
-
     /// ICMP says that the peer cannot be reached. As in TCP, any such error ends a connection
     /// attempt, and none ends a connection.
     pub(crate) fn on_unreachable(&mut self, now: Ns, errno: i32) {
@@ -515,36 +498,19 @@ impl Inner {
         }
     }
 
-    /// Whether the connection may go on without its socket.
-    fn may_be_orphan(&mut self, ns: &Arc<NetNs>) -> bool {
-        match self.proto.state() {
-            State::TimeWait | State::Closed => true,
-            _ => self.take_place(ns, Kind::Orphan),
-        }
-    }
-
-    /// Changes its place among those without a socket; whether there was one.
-    fn take_place(&mut self, ns: &Arc<NetNs>, kind: Kind) -> bool {
-        if !self.place.as_ref().is_some_and(|place| place.is(kind)) {
-            self.place = Place::take(ns, kind);
-        }
-        self.place.is_some()
-    }
-
-    /// Whether there is a place for the connection in TIME_WAIT.
-    fn may_wait(&mut self, ns: &Arc<NetNs>) -> bool {
-        self.take_place(ns, Kind::TimeWait)
-    }
-
-    /// Parts with the socket: the connection needs nobody's memory any more.
+    /// The connection is over. It parts with its send queue, and with the socket as soon as that has
+    /// nothing left to read: until then it is charged for that.
     fn let_go(&mut self, notes: &mut Notes) {
         self.tx = Ring::empty();
         self.tx_bytes = 0;
         self.tx_mem = 0;
-        if let Some(sock) = self.sock.take() {
+        if let Some(sock) = &self.sock {
             sock.publish(self.poll_buffers());
-            sock.uncharge_read(self.rx_mem);
-            self.rx_mem = 0;
+        }
+        if self.rx_mem > 0 {
+            return;
+        }
+        if let Some(sock) = self.sock.take() {
             // The last reference may go with it, and that is not for under a spin lock.
             notes.sock = Some(sock);
         }

@@ -15,12 +15,19 @@ use crate::{
     },
     engine::{
         accept,
-        buffers::RxPacket,
+        buffers::{
+            Charge,
+            RxPacket, //
+        },
         conn::{
             Conn,
             Inner, //
         },
-        net::NetNs, //
+        net::NetNs,
+        receiving::{
+            Keeping,
+            Lack, //
+        },
     },
     observe::counters::Event,
     proto::{
@@ -30,7 +37,6 @@ use crate::{
             Verdict, //
         },
         counter::Counter,
-        psn::Psn,
         wire::{
             self,
             Packet,
@@ -42,9 +48,6 @@ use crate::{
     sys::skb::Skb,
 };
 use kernel::sync::Arc;
-
-/// Packets whose memory is charged together: more than GRO puts into an skb.
-const TRAIN: usize = 64;
 
 /// One packet of an skb.
 pub(super) struct Segment {
@@ -81,14 +84,10 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
 /// Hands `first` and all packets that follow it with the same id to their connection.
 fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
     conn.work(|inner, now| {
-        let mut kept = Kept::new();
+        let mut keeping = Keeping::new(walk.skb);
         let mut segment = first;
         loop {
-            one(inner, now, walk, &segment, &mut kept);
-            if kept.is_full() {
-                inner.charge_kept(walk.skb, kept.packets());
-                kept = Kept::new();
-            }
+            one(inner, now, walk, &segment, &mut keeping);
             segment = match walk.take() {
                 Some(next) if destination(&next.packet) == Some(cid) => next,
                 other => {
@@ -97,49 +96,22 @@ fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
                 }
             };
         }
-        inner.charge_kept(walk.skb, kept.packets());
+        inner.end_keeping(&keeping);
     });
 }
 
-/// The packets of an skb that have been kept and not been charged yet.
-struct Kept {
-    psns: [Psn; TRAIN],
-    count: usize,
-}
-
-impl Kept {
-    fn new() -> Self {
-        Kept {
-            psns: [Psn::new(0); TRAIN],
-            count: 0,
-        }
-    }
-
-    fn push(&mut self, psn: Psn) {
-        if let Some(slot) = self.psns.get_mut(self.count) {
-            *slot = psn;
-            self.count += 1;
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.count == TRAIN
-    }
-
-    fn packets(&self) -> &[Psn] {
-        self.psns.get(..self.count).unwrap_or(&[])
-    }
-}
-
-fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, kept: &mut Kept) {
+fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, keeping: &mut Keeping) {
     let meta = PacketMeta {
         ce: walk.meta.ce,
         entropy: walk.meta.src_port,
         payload: segment.len,
     };
     if let Packet::Data(header) = &segment.packet {
-        if inner.lacks_room_for(header.psn) {
-            walk.ns.event(Event::RxNoRoom);
+        if let Err(reason) = inner.admit(keeping, header.psn, segment.len) {
+            walk.ns.event(match reason {
+                Lack::Buffer => Event::RxNoRoom,
+                Lack::Memory => Event::RxNoMemory,
+            });
             inner.proto.refuse(now, header, meta, Refusal::NoRoom);
             return;
         }
@@ -164,10 +136,10 @@ fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, kept: &mu
                     skb: walk.skb.hold(),
                     start: segment.payload,
                     len,
-                    memory: 0,
+                    charge: Charge::Nothing,
                 },
             );
-            kept.push(psn);
+            keeping.kept(psn);
         }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) mod input;
 pub(crate) mod listener;
 pub(crate) mod net;
 mod notes;
+mod orphan;
 pub(crate) mod output;
 pub(crate) mod ports;
 pub(crate) mod quota;

@@ -2,18 +2,21 @@
 
 //! How many connections there may be that no program has any more.
 //!
-//! They keep memory that no socket pays for, so there are limits for each namespace.
+//! They keep memory that no socket pays for, so there are limits for each namespace, and what orphans
+//! keep is a part of what the whole host may (`net.strack.mem`).
 //!
 //! * **Orphans** were closed while something was still to be sent, or the peer still to finish
-//!   (`tcp_max_orphans`). Beyond the limit, closing resets the peer at once.
+//!   (`tcp_max_orphans`). Beyond either limit, closing resets the peer at once. An orphan counts as what
+//!   it had when it was closed until it is gone.
 //! * Those in **TIME_WAIT** wait for late packets and do nothing else (`tcp_max_tw_buckets`). Beyond
 //!   the limit a connection ends at once. That is safe: its ids are random and its tag is checked, so
 //!   late packets do not reach another connection. What is lost is the answer to a peer whose last
-//!   packet needs one.
+//!   packet needs one. They are few and small, and their number is their limit.
 
 use crate::{
     engine::net::NetNs,
-    observe::counters::Event, //
+    observe::counters::Event,
+    sys::memory::Share, //
 };
 use kernel::sync::{
     atomic::{
@@ -59,20 +62,28 @@ impl Quota {
 pub(crate) struct Place {
     ns: Arc<NetNs>,
     kind: Kind,
+    memory: Option<Share>,
 }
 
 impl Place {
-    /// Takes a place, if one is free; else that is counted.
-    pub(crate) fn take(ns: &Arc<NetNs>, kind: Kind) -> Option<Place> {
+    /// Takes a place, if one is free and so are `memory` bytes; else that is counted.
+    pub(crate) fn take(ns: &Arc<NetNs>, kind: Kind, memory: usize) -> Option<Place> {
         let before = ns.quota.count(kind).fetch_add(1, Relaxed);
         let ns = ns.clone();
-        let place = Place { ns, kind };
+        let mut place = Place {
+            ns,
+            kind,
+            memory: None,
+        };
         let (most, overflow) = match kind {
             Kind::Orphan => (place.ns.net.max_orphans(), Event::OrphanOverflow),
             Kind::TimeWait => (place.ns.net.max_time_wait(), Event::TimeWaitOverflow),
         };
         if u32::try_from(before).unwrap_or(0) < most {
-            return Some(place);
+            place.memory = Share::take(memory);
+            if place.memory.is_some() {
+                return Some(place);
+            }
         }
         place.ns.event(overflow);
         None

@@ -270,12 +270,11 @@ fn copy_packet(
             4096..16384 => 2,
             _ => MAX_ORDER,
         };
-        socket.tx_page = Some(TxPage {
-            page: PageBuf::alloc(order, GFP_KERNEL_ACCOUNT)?,
-            used: 0,
-        });
+        // Whoever writes, as the connection itself.
+        let page = lock.on_account_of(|| PageBuf::alloc(order, GFP_KERNEL_ACCOUNT))?;
+        sock::inner(lock).tx_page = Some(TxPage { page, used: 0 });
     }
-    let page = socket.tx_page.as_mut().ok_or(ENOMEM)?;
+    let page = sock::inner(lock).tx_page.as_mut().ok_or(ENOMEM)?;
     // When large pages are scarce, a smaller one makes a smaller packet.
     let room = want_room.min(page.page.len() - page.used - HEADROOM);
     let len = want.min(room);

@@ -60,6 +60,8 @@ events! {
     RxShort,
     /// Packets dropped because those that wait to be read take all memory that the socket may have.
     RxNoRoom,
+    /// Packets dropped because all sockets together, or those of a cgroup, have all memory they may.
+    RxNoMemory,
 
     // The carrier, going out.
     /// Skbs sent, each a packet or a train of them.
@@ -88,7 +90,7 @@ events! {
     ListenOverflow,
     /// Handshakes dropped for want of memory, or because the listener's cgroup may have no more.
     ListenNoMemory,
-    /// Connections reset when they were closed because too many had no socket.
+    /// Connections reset when they were closed because too many had no socket, or too much memory.
     OrphanOverflow,
     /// Connections ended without TIME_WAIT because too many were in it.
     TimeWaitOverflow,

@@ -26,6 +26,14 @@ static struct proto strack_proto = {
 	.owner		= THIS_MODULE,
 	.obj_size	= sizeof(struct strack_sock),
 	.keepalive	= strack_keepalive,
+	.enter_memory_pressure = strack_enter_memory_pressure,
+	.memory_allocated = &strack_memory_allocated,
+	.per_cpu_fw_alloc = &strack_memory_per_cpu,
+	.sockets_allocated = &strack_sockets_allocated,
+	.memory_pressure = &strack_memory_pressure,
+	.sysctl_mem	= strack_sysctl_mem,
+	.sysctl_rmem	= &strack_memory_least,
+	.sysctl_wmem	= &strack_memory_least,
 };
 
 /* More than the window lets in would never become readable. */
@@ -33,6 +41,20 @@ static int strack_set_rcvlowat(struct sock *sk, int val)
 {
 	WRITE_ONCE(sk->sk_rcvlowat, clamp(val, 1, max(READ_ONCE(sk->sk_rcvbuf) / 4, 1)));
 	return 0;
+}
+
+/*
+ * Also those of SOL_SOCKET come here first (SOCK_CUSTOM_SOCKOPT): SO_RESERVE_MEM
+ * would change sk_forward_alloc under the socket lock, which does not guard it.
+ */
+static int strack_set_option(struct socket *sock, int level, int name, sockptr_t val,
+			     unsigned int len)
+{
+	if (level != SOL_SOCKET)
+		return strack_setsockopt(sock, level, name, val, len);
+	if (name == SO_RESERVE_MEM)
+		return -EOPNOTSUPP;
+	return sock_setsockopt(sock, level, name, val, len);
 }
 
 static const struct proto_ops strack_stream_ops = {
@@ -48,7 +70,7 @@ static const struct proto_ops strack_stream_ops = {
 	.gettstamp	= sock_gettstamp,
 	.listen		= strack_listen,
 	.shutdown	= strack_shutdown,
-	.setsockopt	= strack_setsockopt,
+	.setsockopt	= strack_set_option,
 	.getsockopt_iter = strack_getsockopt,
 	.sendmsg	= strack_sendmsg,
 	.recvmsg	= strack_recvmsg,
@@ -86,6 +108,7 @@ struct sock *strack_c_sk_clone(const struct sock *parent)
 	sk->sk_ack_backlog = 0;
 	sk->sk_max_ack_backlog = 0;
 	sk->sk_priority = READ_ONCE(parent->sk_priority);
+	strack_memory_inherit(parent, sk);
 	/* SO_COOKIE is the socket's own */
 	atomic64_set(&sk->sk_cookie, 0);
 	/* it has been given one more reference, for a table of sockets */
@@ -97,12 +120,23 @@ void strack_c_sk_graft(struct sock *sk, struct socket *newsock)
 {
 	sock_graft(sk, newsock);
 	newsock->ops = &strack_stream_ops;
+	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
 	newsock->state = SS_CONNECTED;
 }
 
 struct strack_net *strack_c_sk_net(const struct sock *sk)
 {
 	return net_generic(sock_net(sk), strack_net_id);
+}
+
+/* The last reference is gone: nothing is charged to it any more. */
+static void strack_destruct(struct sock *sk)
+{
+	strack_sock_fini(sk);
+	WARN_ON_ONCE(atomic_read(&sk->sk_rmem_alloc));
+	WARN_ON_ONCE(refcount_read(&sk->sk_wmem_alloc));
+	WARN_ON_ONCE(sk->sk_forward_alloc);
+	sk_sockets_allocated_dec(sk);
 }
 
 static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern)
@@ -115,7 +149,10 @@ static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern
 		return NULL;
 	sock_init_data(sock, sk);
 	sk->sk_type = SOCK_STREAM;
-	sk->sk_destruct = strack_sock_fini;
+	sk->sk_destruct = strack_destruct;
+	sk_sockets_allocated_inc(sk);
+	/* net.core.bypass_prot_mem is set by a namespace's root, and the limit is the host's */
+	sk->sk_bypass_prot_mem = 0;
 	sk->sk_write_space = strack_write_space;
 	sk->sk_rcvbuf = READ_ONCE(sysctl->rmem_default);
 	sk->sk_sndbuf = READ_ONCE(sysctl->wmem_default);
@@ -145,6 +182,7 @@ static int strack_create(struct net *net, struct socket *sock, int protocol, int
 		return err;
 	}
 	sock->state = SS_UNCONNECTED;
+	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
 	sock->ops = &strack_stream_ops;
 	return 0;
 }
@@ -228,9 +266,12 @@ int strack_c_family_register(void)
 		return -EINVAL;
 	strack_family.family = family;
 
-	err = proto_register(&strack_proto, 1);
+	err = strack_memory_init();
 	if (err)
 		return err;
+	err = proto_register(&strack_proto, 1);
+	if (err)
+		goto exit_memory;
 	err = register_pernet_subsys(&strack_net_ops);
 	if (err)
 		goto unregister_proto;
@@ -243,6 +284,8 @@ unregister_pernet:
 	unregister_pernet_subsys(&strack_net_ops);
 unregister_proto:
 	proto_unregister(&strack_proto);
+exit_memory:
+	strack_memory_exit();
 	return err;
 }
 
@@ -253,6 +296,7 @@ void strack_c_family_unregister(void)
 	/* connections that closed just before are given up in callbacks of this module */
 	rcu_barrier();
 	proto_unregister(&strack_proto);
+	strack_memory_exit();
 }
 
 int strack_c_family_number(void)

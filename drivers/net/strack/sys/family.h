@@ -139,6 +139,41 @@ void strack_set_rcvbuf(struct sock *sk, int val);
 int strack_sysctl_register(struct strack_net *sn);
 void strack_sysctl_unregister(struct strack_net *sn);
 
+/* between the C files: memory.c. Process context. */
+extern atomic_long_t strack_memory_allocated;
+DECLARE_PER_CPU(int, strack_memory_per_cpu);
+extern unsigned long strack_memory_pressure;
+extern struct percpu_counter strack_sockets_allocated;
+extern long strack_sysctl_mem[3];
+extern int strack_memory_least;
+void strack_enter_memory_pressure(struct sock *sk);
+int strack_memory_init(void);
+void strack_memory_exit(void);
+/* before anything is charged to @sk */
+void strack_memory_inherit(const struct sock *parent, struct sock *sk);
+
+/*
+ * offered by memory.c: @bytes of packets received.
+ *
+ * The first asks the limits of all sockets and of the cgroup; false if one has no
+ * more. What force takes is beyond them, counts for all sockets only, and is
+ * given back in one piece. Callers hold the lock of the connection whose socket
+ * @sk is, bottom halves off: it guards sk_forward_alloc.
+ */
+bool strack_c_sk_rmem_charge(struct sock *sk, u32 bytes);
+void strack_c_sk_rmem_uncharge(struct sock *sk, u32 bytes);
+void strack_c_sk_rmem_force(struct sock *sk, u32 bytes);
+void strack_c_sk_rmem_unforce(struct sock *sk, u32 bytes);
+
+/*
+ * offered by memory.c: memory without a socket to charge it to. None is to be had
+ * where sockets come under pressure. Any context.
+ */
+bool strack_c_memory_take(unsigned long pages);
+void strack_c_memory_give(unsigned long pages);
+/* more is in use than may be */
+bool strack_c_memory_is_over(void);
+
 /* offered by family.c and sock.c */
 int strack_c_family_register(void);
 void strack_c_family_unregister(void);
@@ -167,8 +202,6 @@ void strack_c_sk_set_err(struct sock *sk, int err);
 int strack_c_sk_err_after_state(const struct sock *sk);
 bool strack_c_exiting(void);
 int strack_c_sk_take_error(struct sock *sk);
-void strack_c_sk_rmem_add(struct sock *sk, u32 bytes);
-void strack_c_sk_rmem_sub(struct sock *sk, u32 bytes);
 long strack_c_sk_rcvtimeo(const struct sock *sk, bool noblock);
 long strack_c_sk_sndtimeo(const struct sock *sk, bool noblock);
 int strack_c_sk_rcvlowat(const struct sock *sk, bool waitall, int len);

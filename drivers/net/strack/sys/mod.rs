@@ -16,6 +16,7 @@ pub(crate) mod dst;
 pub(crate) mod family;
 pub(crate) mod host;
 pub(crate) mod lock;
+pub(crate) mod memory;
 pub(crate) mod netns;
 pub(crate) mod pages;
 pub(crate) mod rcu_cell;

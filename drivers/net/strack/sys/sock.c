@@ -139,16 +139,6 @@ int strack_c_sk_take_error(struct sock *sk)
 	return sock_error(sk);
 }
 
-void strack_c_sk_rmem_add(struct sock *sk, u32 bytes)
-{
-	atomic_add(bytes, &sk->sk_rmem_alloc);
-}
-
-void strack_c_sk_rmem_sub(struct sock *sk, u32 bytes)
-{
-	atomic_sub(bytes, &sk->sk_rmem_alloc);
-}
-
 long strack_c_sk_rcvtimeo(const struct sock *sk, bool noblock)
 {
 	return sock_rcvtimeo(sk, noblock);

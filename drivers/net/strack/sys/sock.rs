@@ -282,16 +282,31 @@ impl Sock {
         usize::try_from(target).unwrap_or(1)
     }
 
-    /// Charges memory to the receive buffer.
-    pub(crate) fn charge_read(&self, bytes: u32) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_sk_rmem_add(self.as_ptr(), bytes) }
+    /// Charges memory of packets received: to the receive buffer, to what all sockets may have
+    /// together, and to the cgroup. False if one of the last two has no more.
+    ///
+    /// Callers of this and of the next three hold the lock of the connection, bottom halves off.
+    pub(crate) fn charge_read(&self, bytes: u32) -> bool {
+        // SAFETY: By the type invariant. The lock that is held guards what the function changes.
+        unsafe { bindings::strack_c_sk_rmem_charge(self.as_ptr(), bytes) }
     }
 
     /// Gives back what [`Sock::charge_read`] took.
     pub(crate) fn uncharge_read(&self, bytes: u32) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::strack_c_sk_rmem_sub(self.as_ptr(), bytes) }
+        // SAFETY: As in `charge_read`.
+        unsafe { bindings::strack_c_sk_rmem_uncharge(self.as_ptr(), bytes) }
+    }
+
+    /// Charges memory although there is no more; not to the cgroup.
+    pub(crate) fn charge_read_beyond(&self, bytes: u32) {
+        // SAFETY: As in `charge_read`.
+        unsafe { bindings::strack_c_sk_rmem_force(self.as_ptr(), bytes) }
+    }
+
+    /// Gives back what one call of [`Sock::charge_read_beyond`] took.
+    pub(crate) fn uncharge_read_beyond(&self, bytes: u32) {
+        // SAFETY: As in `charge_read`.
+        unsafe { bindings::strack_c_sk_rmem_unforce(self.as_ptr(), bytes) }
     }
 
     /// Takes the pending error, if there is one.

@@ -96,6 +96,15 @@ static const struct ctl_table strack_table[] = {
 	},
 };
 
+/* Of the host, not of a namespace: the first one has it. */
+static const struct ctl_table strack_mem_entry = {
+	.procname	= "mem",
+	.data		= strack_sysctl_mem,
+	.maxlen		= sizeof(strack_sysctl_mem),
+	.mode		= 0644,
+	.proc_handler	= proc_doulongvec_minmax,
+};
+
 static const struct strack_sysctl strack_defaults = {
 	.paths			= 128,
 	.burst_max		= 44,
@@ -150,7 +159,7 @@ int strack_sysctl_register(struct strack_net *sn)
 	const struct strack_param *params;
 	const size_t fixed = ARRAY_SIZE(strack_table);
 	struct ctl_table *table;
-	unsigned int count;
+	unsigned int count, entries;
 	size_t i;
 
 	params = strack_params(&count);
@@ -159,15 +168,18 @@ int strack_sysctl_register(struct strack_net *sn)
 	sn->sysctl.max_orphans = strack_default_rest();
 	sn->sysctl.max_time_wait = sn->sysctl.max_orphans;
 	sn->params = kcalloc(count, sizeof(*sn->params), GFP_KERNEL_ACCOUNT);
-	table = kcalloc(fixed + count, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	entries = fixed + count;
+	table = kcalloc(entries + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!sn->params || !table)
 		goto no_memory;
 	memcpy(table, strack_table, sizeof(strack_table));
 	for (i = 0; i < fixed; i++)
 		table[i].data = (void *)&sn->sysctl + (unsigned long)table[i].data;
 	strack_add_params(sn, table + fixed, params, count);
+	if (net_eq(sn->net, &init_net))
+		table[entries++] = strack_mem_entry;
 
-	sn->header = register_net_sysctl_sz(sn->net, "net/strack", table, fixed + count);
+	sn->header = register_net_sysctl_sz(sn->net, "net/strack", table, entries);
 	if (!sn->header)
 		goto no_memory;
 	return 0;
