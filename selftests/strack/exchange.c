@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* handshake: what follows a handshake: order, marks, windows, resets, the end. */
-#include <linux/sock_diag.h>
-#include <netinet/udp.h>
-
 #include "handshake.h"
 
 static void reset_needs_the_tag(void)
@@ -220,82 +217,6 @@ static void resends_on_other_paths(void)
 	forget(fd);
 }
 
-/*
- * Many copies of one packet in one train, which the kernel's end gets as one skb:
- * little of what it keeps is data.
- */
-static int send_copies(const struct peer_conn *c, uint32_t nth, size_t len, unsigned int copies)
-{
-	uint16_t segment = WIRE_DATA_SIZE + len;
-	char control[CMSG_SPACE(sizeof(segment))] = "";
-	static uint8_t train[64 << 10];
-	struct iovec iov = { train, (size_t)segment * copies };
-	struct msghdr msg = {
-		.msg_name = &peer.kernel, .msg_namelen = sizeof(peer.kernel),
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_UDP;
-	cmsg->cmsg_type = UDP_SEGMENT;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(segment));
-	memcpy(CMSG_DATA(cmsg), &segment, sizeof(segment));
-	for (unsigned int i = 0; i < copies; i++) {
-		uint8_t *at = train + (size_t)segment * i;
-
-		peer_build_data(c, at, WIRE_DATA, 0, c->psn + nth, (uint64_t)nth * len);
-		pattern_fill(at + WIRE_DATA_SIZE, len, 7, (uint64_t)nth * len);
-	}
-	return sendmsg(peer.tx[0], &msg, 0) == (ssize_t)iov.iov_len ? 0 : -1;
-}
-
-static uint32_t receive_memory(int fd)
-{
-	uint32_t info[SK_MEMINFO_VARS] = { 0 };
-	socklen_t len = sizeof(info);
-
-	CHECK(!getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len));
-	return info[SK_MEMINFO_RMEM_ALLOC];
-}
-
-/* The first packet is missing, so nothing can be read; what comes is charged and bounded. */
-static void hoarding_is_bounded(void)
-{
-	enum { LEN = 1400, COPIES = 40, TRAINS = 300, LIMIT = 4 << 20 };
-	long long refused = count("RxNoRoom");
-	static uint8_t got[LEN * TRAINS];
-	uint8_t ack[2048];
-	struct peer_conn c;
-	int fd = connected(&c);
-	uint32_t nth = 0;
-
-	while (nth < TRAINS && count("RxNoRoom") == refused) {
-		CHECK(!send_copies(&c, ++nth, LEN, COPIES));
-		CHECK(!peer_sync(&peer, &c, NULL));
-	}
-	/* The train that was one too many, and a limit that the data alone does not reach. */
-	CHECK(nth > 20 && nth < TRAINS);
-	CHECK(count("RxNoRoom") - refused == COPIES);
-	CHECK(receive_memory(fd) >= LIMIT && receive_memory(fd) < LIMIT + LIMIT / 8);
-
-	/* A copy of what is there is acknowledged: its sender may not know. */
-	peer_flush(&peer);
-	CHECK(!peer_send_data(&peer, &c, 0, c.psn + 1, LEN, LEN));
-	CHECK(AWAIT(c, ACK, ack, 1000) && wire_get32(ack + AT_TRIGGER) == c.psn + 1);
-	CHECK(count("RxNoRoom") - refused == COPIES);
-
-	/* What is missing is taken all the same, and all is there. */
-	CHECK(!peer_send_data(&peer, &c, 0, c.psn, 0, LEN));
-	CHECK(recv(fd, got, (size_t)nth * LEN, MSG_WAITALL) == (ssize_t)nth * LEN);
-	CHECK(pattern_check(got, (size_t)nth * LEN, 7, 0) == (size_t)nth * LEN);
-	CHECK(receive_memory(fd) == 0);
-	CHECK(!peer_send_data(&peer, &c, 0, c.psn + nth, (uint64_t)nth * LEN, LEN));
-	CHECK(recv(fd, got, LEN, MSG_WAITALL) == LEN);
-	CHECK(count("RxNoRoom") - refused == COPIES);
-	close(fd);
-}
-
 const struct wire_case exchange_cases[] = {
 	{ "reset with a wrong tag is ignored", reset_needs_the_tag },
 	{ "reflected reset is believed", reflected_reset_is_believed },
@@ -303,7 +224,6 @@ const struct wire_case exchange_cases[] = {
 	{ "selective acknowledgements are true and complete", sack_is_true },
 	{ "marks are echoed at once", marks_are_echoed },
 	{ "window closes and opens", window_closes_and_opens },
-	{ "what a peer makes the kernel keep is charged and bounded", hoarding_is_bounded },
 	{ "end of stream, and data after it", end_and_data_after_it },
 	{ "what is not acknowledged comes again on other paths", resends_on_other_paths },
 };

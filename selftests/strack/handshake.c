@@ -3,7 +3,8 @@
  * handshake KERNEL_NS PEER_NS KERNEL_ADDRESS PEER_ADDRESS
  *
  * What the kernel's end does on the wire, seen by a peer in user space: the
- * handshake on both sides, answers to strays, resets, order, marks, windows.
+ * handshake on both sides, answers to strays, resets, order, marks, windows, and
+ * what a peer can make it keep.
  */
 #include <sys/wait.h>
 
@@ -454,7 +455,8 @@ int main(int argc, char **argv)
 	kernel_address = argv[3];
 	peer_address = argv[4];
 	family = strack_family();
-	ktap_plan(ARRAY_SIZE(cases) + exchange_count);
+	ktap_plan(ARRAY_SIZE(cases) + exchange_count + hoard_count);
+	hoard_prepare();
 	in_kernel_ns();
 	usual_tries = read_long(TRIES_FILE, -1);
 	listener = socket(family, SOCK_STREAM, 0);
@@ -466,5 +468,6 @@ int main(int argc, char **argv)
 	in_kernel_ns();
 	run(cases, ARRAY_SIZE(cases));
 	run(exchange_cases, exchange_count);
+	run(hoard_cases, hoard_count);
 	return ktap_finish();
 }

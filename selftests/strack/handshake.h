@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* handshake: shared by its two halves. */
+/* handshake: shared by its parts. */
 #ifndef SELFTESTS_STRACK_HANDSHAKE_H
 #define SELFTESTS_STRACK_HANDSHAKE_H
 
@@ -14,6 +14,11 @@ struct wire_case {
 
 extern const struct wire_case exchange_cases[];
 extern const unsigned int exchange_count;
+extern const struct wire_case hoard_cases[];
+extern const unsigned int hoard_count;
+
+/* Before the process enters a namespace: what only the first one has. */
+void hoard_prepare(void);
 
 extern struct peer peer;
 

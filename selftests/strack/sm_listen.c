@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* socket_matrix: listening and accepting. */
+#include <linux/sockios.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -361,6 +362,45 @@ static void listener_pays(void)
 	OK(umount2(TREE, MNT_DETACH));
 }
 
+/*
+ * The same for what clients send: the listener's group pays from the first byte,
+ * and has it back when it has been read. What this end sends is on its own account.
+ */
+static void listener_pays_for_data(void)
+{
+	enum { CLIENTS = 16, BYTES = 300000, LOT = 1 << 20 };
+	static char data[BYTES];
+	struct sockaddr_strack sa;
+	int listener, fd[CLIENTS];
+	long before, full;
+
+	listener = listener_in_group(CLIENTS, &sa);
+	for (int i = 0; i < CLIENTS; i++) {
+		fd[i] = sm_socket(0);
+		NEED(st_connect(fd[i], &sa));
+	}
+	before = charged();
+	for (int i = 0; i < CLIENTS; i++) {
+		EQ(send(fd[i], data, BYTES, 0), BYTES);
+		EQ(sm_wait_ioctl(fd[i], SIOCOUTQ, 0), 0);
+	}
+	full = charged();
+	RANGE(full - before, (long)CLIENTS * BYTES - LOT, 1L << 30);
+	for (int i = 0; i < CLIENTS; i++) {
+		int server = accept(listener, NULL, NULL);
+
+		NEED(server);
+		EQ(recv(server, data, BYTES, MSG_WAITALL), BYTES);
+		close(fd[i]);
+		fd[i] = server;
+	}
+	RANGE(full - charged(), (long)CLIENTS * BYTES - LOT, 1L << 30);
+	for (int i = 0; i < CLIENTS; i++)
+		close(fd[i]);
+	close(listener);
+	OK(umount2(TREE, MNT_DETACH));
+}
+
 /* How often the group's processes have been killed. */
 static long killed(void)
 {
@@ -440,6 +480,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(shutdown_wakes_accept, SM_BOTH, SM_ONCE),
 	SM_CASE(send_and_recv, SM_BOTH, SM_ONCE),
 	SM_CASE(listener_pays, SM_STRACK, SM_ONCE),
+	SM_CASE(listener_pays_for_data, SM_STRACK, SM_ONCE),
 	SM_CASE(poor_listener_lives, SM_STRACK, SM_ONCE),
 };
 
