@@ -224,6 +224,20 @@ static void priority_and_mark(void)
 	ERR(sm_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, 10000), EPERM);
 }
 
+/* It would change what is charged to the socket behind the connection's back. */
+static void reserve_memory_refused(void)
+{
+	struct sockaddr_strack sa;
+	int listener = sm_listener(1, &sa), fd[2] = { sm_socket(0) };
+
+	NEED(st_connect(fd[0], &sa));
+	NEED(fd[1] = accept(listener, NULL, NULL));
+	for (int i = 0; i < 2; i++) {
+		ERR(sm_set_int(fd[i], SOL_SOCKET, SO_RESERVE_MEM, 1 << 20), EOPNOTSUPP);
+		EQ(sm_get_int(fd[i], SOL_SOCKET, SO_RESERVE_MEM), 0);
+	}
+}
+
 /* The mark chooses the route, as a policy rule shows. */
 static void mark_routes(void)
 {
@@ -367,6 +381,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(priority_and_mark, SM_BOTH, SM_ONCE),
 	SM_CASE(mark_routes, SM_BOTH, SM_V4_V6),
 	SM_CASE(buffers_default, SM_STRACK, SM_ONCE),
+	SM_CASE(reserve_memory_refused, SM_STRACK, SM_ONCE),
 	SM_CASE(owner_routes, SM_BOTH, SM_V4_V6),
 	SM_CASE(bind_to_device, SM_BOTH, SM_V4_V6),
 	SM_CASE(bind_to_device_separates, SM_BOTH, SM_V4_V6),
