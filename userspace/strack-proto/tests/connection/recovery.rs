@@ -242,6 +242,7 @@ fn black_hole() {
 fn longest_timeout_below_the_others() {
     let mut setup = Setup::new(100_000);
     setup.client.rto_max = USEC;
+    setup.apps[CLIENT].finish = false;
     let mut net = setup.start();
     net.run(SEC, |net| net.client().conn.state() == State::Established);
     let start = net.now;
