@@ -19,7 +19,7 @@ run()
 {
 	profile=$1
 	shift
-	flows -F "$profile" -n $SIZE -j "$tmp/run" "$@" >"$tmp/says"
+	flows -F "$profile" -n "$SIZE" -j "$tmp/run" "$@" >"$tmp/says"
 }
 
 fresh()
