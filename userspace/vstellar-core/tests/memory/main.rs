@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! PVDMA: regions, blocks pinned on first use, quota, eviction, unmapping under use.
+
+mod pinner;
+mod property;
+mod steps;
+mod threads;
