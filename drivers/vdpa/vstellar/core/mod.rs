@@ -26,7 +26,10 @@
 pub mod abi;
 pub mod access;
 pub mod bytes;
+pub mod event_index;
 pub mod memory;
+pub mod queue;
+pub mod shared;
 pub mod span;
 pub mod status;
 pub mod table;
