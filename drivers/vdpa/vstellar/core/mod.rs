@@ -26,6 +26,7 @@
 pub mod abi;
 pub mod access;
 pub mod bytes;
+pub mod doorbell;
 pub mod event_index;
 pub mod memory;
 pub mod queue;
@@ -33,3 +34,4 @@ pub mod shared;
 pub mod span;
 pub mod status;
 pub mod table;
+pub mod work;
