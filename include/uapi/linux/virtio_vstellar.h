@@ -36,7 +36,7 @@
 #define VIRTIO_VSTELLAR_F_SHADOW_DB	5	/* doorbells in driver memory, mandatory */
 #define VIRTIO_VSTELLAR_F_SHM_DB	6	/* reserved: doorbells in shared memory region 1 */
 #define VIRTIO_VSTELLAR_F_LAZY_PIN	7	/* memory regions pinned on first use */
-#define VIRTIO_VSTELLAR_F_STATS		8	/* VIRTIO_VSTELLAR_CMD_DEV_STATS, _EP_QUERY */
+#define VIRTIO_VSTELLAR_F_STATS		8	/* VIRTIO_VSTELLAR_CMD_DEV_STATS */
 #define VIRTIO_VSTELLAR_F_ZC		9	/* send buffers in use until their completion */
 #define VIRTIO_VSTELLAR_F_QUIESCE	10	/* VIRTIO_VSTELLAR_CMD_QUIESCE, _RESUME */
 
