@@ -27,6 +27,7 @@ pub mod abi;
 pub mod access;
 pub mod bytes;
 pub mod doorbell;
+pub mod emtt;
 pub mod event_index;
 pub mod memory;
 pub mod queue;

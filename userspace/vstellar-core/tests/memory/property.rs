@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use vstellar_core::{
     access::Access,
-    memory::{keeper::PinError, Completion, Fault, Hold, MapError, MemoryError, Piece, Resolution},
+    memory::{
+        keeper::PinError, Completion, Fault, Hold, MapError, MemoryError, Piece, Resolution, Want,
+    },
     span::Span,
 };
 
@@ -166,8 +168,11 @@ impl World {
         let at = span.first();
         let below = self.mapped.range(..=at).next_back();
         let model = below.filter(|(_, &(last, _))| at <= last);
-        let hint = self.hint.filter(|_| hinted);
-        match self.memory.resolve(span, access, hint) {
+        let want = Want {
+            hint: self.hint.filter(|_| hinted),
+            ..Want::new(span, access)
+        };
+        match self.memory.resolve(&want) {
             Ok(Resolution::Ready(piece)) => {
                 let (_, &(last, writable)) = model.expect("only what is mapped can be used");
                 assert!(writable || !access.writes());

@@ -7,7 +7,7 @@ use vstellar_core::{
     access::Access,
     memory::{
         keeper::{acquire, hold, reclaim, release, unmap, Keeper, PinError},
-        Completion, MapError, MemoryError, Owner, Piece, Region, Resolution,
+        Completion, MapError, MemoryError, Owner, Piece, Region, Resolution, Want,
     },
     span::Span,
 };
@@ -17,7 +17,7 @@ fn span(addr: u64, len: u64) -> Span {
 }
 
 fn get(host: &Single, addr: u64, len: u64, access: Access) -> Result<Piece, MemoryError> {
-    acquire(host, span(addr, len), access, None)
+    acquire(host, &Want::new(span(addr, len), access))
 }
 
 fn with_ram(quota_blocks: u64) -> Single {
@@ -250,7 +250,7 @@ fn unmapping_ends_holds() {
     let mut holds = Vec::new();
     hold(&host, span(0, 2 * BLOCK), Access::READ, |hold| {
         holds.push(hold);
-        Ok::<_, (_, MemoryError)>(())
+        Ok(())
     })
     .unwrap();
     assert_eq!(holds.len(), 2);
@@ -277,13 +277,42 @@ fn a_hint_is_believed_only_if_it_is_true() {
     let hint = Some(piece.held.block());
     release(&host, piece.held);
     // of another address, and of a block that has gone
-    let other = acquire(&host, span(BLOCK, 1), Access::READ, hint).unwrap();
+    let hinted = |addr| Want {
+        hint,
+        ..Want::new(span(addr, 1), Access::READ)
+    };
+    let other = acquire(&host, &hinted(BLOCK)).unwrap();
     assert_ne!(Some(other.held.block()), hint);
     assert_eq!(other.span.first(), BLOCK);
     release(&host, other.held);
     unmap(&host, Span::ALL, || ()).unwrap();
-    let gone = acquire(&host, span(0, 1), Access::READ, hint);
+    let gone = acquire(&host, &hinted(0));
     assert_eq!(gone, Err(MemoryError::Unmapped));
+}
+
+#[test]
+fn addresses_mapped_anew_are_not_those_of_before() {
+    let host = Single::new(4 * BLOCK_PAGES);
+    let map = |backing| {
+        let ram = region(0, 2 * BLOCK, Access::READ, backing);
+        host.with(|memory| memory.map(ram)).unwrap()
+    };
+    let before = map(1);
+    let want = |region, addr| Want {
+        region: Some(region),
+        ..Want::new(span(addr, 1), Access::READ)
+    };
+    release(&host, acquire(&host, &want(before, 0)).unwrap().held);
+    unmap(&host, Span::ALL, || ()).unwrap();
+    assert!(!host.with(|memory| memory.is_mapped(before)));
+    let after = map(2);
+    // in the cache and not
+    release(&host, get(&host, 0, 1, Access::READ).unwrap().held);
+    for addr in [0, BLOCK] {
+        let stale = acquire(&host, &want(before, addr));
+        assert_eq!(stale, Err(MemoryError::Unmapped));
+        release(&host, acquire(&host, &want(after, addr)).unwrap().held);
+    }
 }
 
 #[test]
@@ -309,7 +338,9 @@ fn others_wait_for_a_pin_under_way() {
     let host = with_ram(1);
     host.with(|memory| {
         let resolve = |memory: &mut TestMemory, addr| {
-            memory.resolve(span(addr, 1), Access::READ, None).unwrap()
+            memory
+                .resolve(&Want::new(span(addr, 1), Access::READ))
+                .unwrap()
         };
         let Resolution::Fault(fault) = resolve(memory, 0) else {
             panic!("not in the cache yet");
@@ -317,7 +348,7 @@ fn others_wait_for_a_pin_under_way() {
         let seen = memory.progress();
         // the same block; and another, for which there is no quota: it is charged already
         assert!(matches!(resolve(memory, 4096), Resolution::Wait));
-        let other = memory.resolve(span(BLOCK, 1), Access::READ, None);
+        let other = memory.resolve(&Want::new(span(BLOCK, 1), Access::READ));
         assert!(matches!(other, Err(MemoryError::Quota)));
         let Completion::Ready(piece) = memory.complete(fault, Ok(7)) else {
             panic!("it was pinned");
@@ -336,7 +367,9 @@ fn others_wait_for_a_pin_under_way() {
 fn a_pin_under_way_is_cancelled_by_unmapping() {
     let host = with_ram(1);
     host.with(|memory| {
-        let Resolution::Fault(fault) = memory.resolve(span(0, 1), Access::READ, None).unwrap()
+        let Resolution::Fault(fault) = memory
+            .resolve(&Want::new(span(0, 1), Access::READ))
+            .unwrap()
         else {
             panic!("not in the cache yet");
         };
@@ -348,10 +381,14 @@ fn a_pin_under_way_is_cancelled_by_unmapping() {
             panic!("it was unmapped");
         };
         // still charged until it is unpinned
-        let anew = memory.resolve(span(0, 1), Access::READ, None).unwrap();
+        let anew = memory
+            .resolve(&Want::new(span(0, 1), Access::READ))
+            .unwrap();
         assert!(matches!(anew, Resolution::Wait));
         memory.unpinned(loose.charge);
-        let anew = memory.resolve(span(0, 1), Access::READ, None).unwrap();
+        let anew = memory
+            .resolve(&Want::new(span(0, 1), Access::READ))
+            .unwrap();
         assert!(matches!(anew, Resolution::Fault(fault) if fault.backing == 2));
     });
 }

@@ -11,7 +11,7 @@ use vstellar_core::{
     access::Access,
     memory::{
         keeper::{acquire, release, unmap, Keeper, PinError},
-        Fault, Memory, MemoryError, Region,
+        Fault, Memory, MemoryError, Region, Want,
     },
     span::Span,
 };
@@ -84,7 +84,7 @@ fn memory_is_not_used_when_unmapping_has_returned() {
                         .wrapping_mul(6364136223846793005)
                         .wrapping_add(1442695040888963407);
                     let span = Span::new((n >> 33) % blocks * BLOCK, 64).unwrap();
-                    let Ok(piece) = acquire(host, span, Access::WRITE, None) else {
+                    let Ok(piece) = acquire(host, &Want::new(span, Access::WRITE)) else {
                         std::thread::yield_now();
                         continue;
                     };

@@ -11,7 +11,6 @@ use super::{
         access::Access,
         span::Span, //
     },
-    BlockId,
     Completion,
     Fault,
     Hold,
@@ -20,7 +19,8 @@ use super::{
     MemoryError,
     Piece,
     Resolution,
-    Use, //
+    Use,
+    Want, //
 };
 
 /// Why pages could not be pinned.
@@ -71,16 +71,11 @@ pub trait Keeper {
     fn wake(&self);
 }
 
-/// Finds or pins a block for the beginning of `span` and counts a use of it.
-pub fn acquire<K: Keeper>(
-    keeper: &K,
-    span: Span,
-    access: Access,
-    hint: Option<BlockId>,
-) -> Result<Piece, MemoryError> {
+/// Finds or pins a block and counts a use of it.
+pub fn acquire<K: Keeper>(keeper: &K, want: &Want) -> Result<Piece, MemoryError> {
     loop {
         let (resolution, seen) = keeper.with(|memory| {
-            let resolution = memory.resolve(span, access, hint);
+            let resolution = memory.resolve(want);
             (resolution, memory.progress())
         });
         match resolution? {
@@ -113,24 +108,24 @@ pub fn release<K: Keeper>(keeper: &K, held: Use) {
     }
 }
 
-/// Pins all of `span`, and asks for its blocks to stay: calls `keep` with each hold.
+/// Pins all of `span`, and asks for its blocks to stay: calls `keep` with a hold for each, in order.
 ///
-/// If `keep` fails the last hold is given back, and those before are the caller's.
-pub fn hold<K: Keeper, E: From<MemoryError>>(
+/// Whatever comes out, the holds that `keep` did not return are the caller's to give back.
+pub fn hold<K: Keeper>(
     keeper: &K,
     span: Span,
     access: Access,
-    mut keep: impl FnMut(Hold) -> Result<(), (Hold, E)>,
-) -> Result<(), E> {
+    mut keep: impl FnMut(Hold) -> Result<(), Hold>,
+) -> Result<(), MemoryError> {
     let mut rest = Some(span);
     while let Some(span) = rest {
-        let piece = acquire(keeper, span, access, None)?;
+        let piece = acquire(keeper, &Want::new(span, access))?;
         let next = piece.span.last().checked_add(1);
         rest = next.and_then(|next| Span::between(next, span.last()));
         let hold = keeper.with(|memory| memory.hold(piece.held));
-        if let Err((hold, error)) = keep(hold) {
+        if let Err(hold) = keep(hold) {
             keeper.with(|memory| memory.unhold(hold));
-            return Err(error);
+            return Err(MemoryError::Quota);
         }
     }
     Ok(())

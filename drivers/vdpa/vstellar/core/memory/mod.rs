@@ -52,7 +52,8 @@ pub use region::{
 pub use resolve::{
     Completion,
     Fault,
-    Resolution, //
+    Resolution,
+    Want, //
 };
 
 use block::{

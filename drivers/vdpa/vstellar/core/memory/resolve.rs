@@ -20,8 +20,44 @@ use super::{
     Memory,
     MemoryError,
     Piece,
+    RegionId,
     Use, //
 };
+
+/// What [`Memory::resolve`] is asked for: a block for the beginning of `span`.
+#[derive(Clone, Copy, Debug)]
+pub struct Want {
+    /// The addresses.
+    pub span: Span,
+    /// What will be done there.
+    pub access: Access,
+    /// The region they were in, if that is known: if they are in another by now, they were unmapped.
+    pub region: Option<RegionId>,
+    /// The block that had them before, if that is known.
+    pub hint: Option<BlockId>,
+}
+
+impl Want {
+    /// Addresses of which nothing is known.
+    pub fn new(span: Span, access: Access) -> Self {
+        Self {
+            span,
+            access,
+            region: None,
+            hint: None,
+        }
+    }
+
+    fn check(&self, region: RegionId, access: Access) -> Result<(), MemoryError> {
+        if self.region.is_some_and(|wanted| wanted != region) {
+            return Err(MemoryError::Unmapped);
+        }
+        if !access.allows(self.access) {
+            return Err(MemoryError::Denied);
+        }
+        Ok(())
+    }
+}
 
 /// What [`Memory::resolve`] found.
 #[derive(Debug)]
@@ -65,23 +101,14 @@ pub enum Completion<P> {
 }
 
 impl<B: Clone, P> Memory<B, P> {
-    /// Finds a block for the beginning of `span` and counts a use of it.
-    ///
-    /// `hint` is the block that had these addresses before, if known.
-    pub fn resolve(
-        &mut self,
-        span: Span,
-        access: Access,
-        hint: Option<BlockId>,
-    ) -> Result<Resolution<B>, MemoryError> {
-        let at = span.first();
-        if let Some(id) = self.blocks.lookup(at, hint) {
-            return self.use_known(id, span, access);
+    /// Finds a block and counts a use of it.
+    pub fn resolve(&mut self, want: &Want) -> Result<Resolution<B>, MemoryError> {
+        let at = want.span.first();
+        if let Some(id) = self.blocks.lookup(at, want.hint) {
+            return self.use_known(id, want);
         }
         let (region, found) = self.regions.find(at).ok_or(MemoryError::Unmapped)?;
-        if !found.access.allows(access) {
-            return Err(MemoryError::Denied);
-        }
+        want.check(region, found.access)?;
         let clipped = window(at).intersection(&found.span);
         let clipped = clipped.ok_or(MemoryError::Unmapped)?;
         let block = Block::pinning(clipped, region, found.owner, found.access);
@@ -99,8 +126,8 @@ impl<B: Clone, P> Memory<B, P> {
         self.counters.misses = self.counters.misses.saturating_add(1);
         Ok(Resolution::Fault(Fault {
             block: id,
-            wanted: span,
-            wrote: access.writes(),
+            wanted: want.span,
+            wrote: want.access.writes(),
             backing,
             offset,
             len: clipped.len(),
@@ -108,23 +135,16 @@ impl<B: Clone, P> Memory<B, P> {
         }))
     }
 
-    fn use_known(
-        &mut self,
-        id: BlockId,
-        span: Span,
-        access: Access,
-    ) -> Result<Resolution<B>, MemoryError> {
+    fn use_known(&mut self, id: BlockId, want: &Want) -> Result<Resolution<B>, MemoryError> {
         let Some(block) = self.blocks.table.get(id) else {
             return Err(MemoryError::Unmapped);
         };
-        if !block.access.allows(access) {
-            return Err(MemoryError::Denied);
-        }
+        want.check(block.region, block.access)?;
         if !matches!(block.state, State::Pinned(_)) {
             return Ok(Resolution::Wait);
         }
         self.counters.hits = self.counters.hits.saturating_add(1);
-        let piece = self.start_use(id, span, access.writes());
+        let piece = self.start_use(id, want.span, want.access.writes());
         piece.map(Resolution::Ready).ok_or(MemoryError::Unmapped)
     }
 
