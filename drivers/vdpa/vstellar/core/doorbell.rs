@@ -180,6 +180,14 @@ impl<'a, S: Shared> Slot<'a, S> {
         self.area.store32(self.at.saturating_add(field), value)
     }
 
+    /// All of the device's half is zero, as for an object that is new.
+    pub fn clear(&self) -> Access {
+        for field in [SQ_CI, RQ_CI, SQ_EVT, RQ_EVT, EP_STATE, ERROR, LOST] {
+            self.store(field, 0)?;
+        }
+        Ok(())
+    }
+
     /// Entries put into the send queue.
     pub fn sq_pi(&self) -> Access<u32> {
         self.load(SQ_PI)

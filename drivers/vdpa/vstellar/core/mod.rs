@@ -26,6 +26,8 @@
 pub mod abi;
 pub mod access;
 pub mod bytes;
+pub mod control;
+pub mod device;
 pub mod doorbell;
 pub mod emtt;
 pub mod event_index;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The life of an endpoint, as far as the driver moves it.
+//!
+//! ```text
+//! Created ─► Bound ─► Listening
+//!    │         │
+//!    └────┬────┘         accept (another's connection)
+//!         ▼              ▼
+//!    Connecting ─► Connected ─► Closed               any of them ─► Error
+//! ```
+
+use super::super::{
+    control::{
+        Address,
+        Direction, //
+    },
+    status::{
+        Result,
+        Status, //
+    },
+    table::Handle, //
+};
+use super::{
+    Device,
+    EpState,
+    Host,
+    Payload, //
+};
+
+/// Ports that are tried to find a free one.
+const PORT_TRIES: u32 = 64;
+
+impl<H: Host> Device<H> {
+    pub(super) fn ep_bind(
+        &mut self,
+        host: &H,
+        handle: Handle,
+        wish: &Address,
+        payload: &mut Payload,
+    ) -> Result {
+        let endpoint = self.endpoints.get(handle).ok_or(Status::NoEnt)?;
+        endpoint.check_state(&[EpState::Created])?;
+        let local = self.policy.local(wish)?;
+        let chosen = self.bind(host, handle, &local)?;
+        *payload = Payload::new().put(chosen.encode().as_slice());
+        Ok(())
+    }
+
+    fn bind(&mut self, host: &H, handle: Handle, local: &Address) -> Result<Address> {
+        let restricted = self.policy.restricts();
+        let (first, last) = (self.policy.first_port, self.policy.last_port);
+        let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
+        if local.port != 0 || !restricted {
+            let chosen = host.bind(&mut endpoint.socket, local)?;
+            endpoint.advance(&[EpState::Created], EpState::Bound)?;
+            return Ok(chosen);
+        }
+        for _ in 0..PORT_TRIES {
+            let port = self.next_port;
+            self.next_port = if port >= last {
+                first
+            } else {
+                port.saturating_add(1)
+            };
+            match host.bind(&mut endpoint.socket, &Address { port, ..*local }) {
+                Err(Status::AddrInUse) => {}
+                Err(status) => return Err(status),
+                Ok(chosen) => {
+                    endpoint.advance(&[EpState::Created], EpState::Bound)?;
+                    return Ok(chosen);
+                }
+            }
+        }
+        Err(Status::AddrInUse)
+    }
+
+    pub(super) fn ep_listen(&mut self, host: &H, handle: Handle, backlog: u32) -> Result {
+        let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
+        endpoint.check_state(&[EpState::Bound, EpState::Listening])?;
+        host.listen(&mut endpoint.socket, backlog)?;
+        endpoint.state = EpState::Listening;
+        self.publish(handle);
+        Ok(())
+    }
+
+    pub(super) fn ep_connect(
+        &mut self,
+        host: &H,
+        handle: Handle,
+        peer: &Address,
+        timeout_ms: u32,
+        now: u64,
+    ) -> Result {
+        let endpoint = self.endpoints.get(handle).ok_or(Status::NoEnt)?;
+        endpoint.check_state(&[EpState::Created, EpState::Bound])?;
+        if endpoint.queues.is_none() {
+            return Err(Status::State);
+        }
+        self.policy.destination(peer)?;
+        self.rate.take(self.policy.connections, now)?;
+        // the socket would choose what the device may not have
+        if endpoint.state == EpState::Created && self.policy.restricts() {
+            let local = self.policy.local(&Address::ANY)?;
+            self.bind(host, handle, &local)?;
+        }
+        let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
+        host.connect(&mut endpoint.socket, peer, timeout_ms)?;
+        endpoint.state = EpState::Connecting;
+        self.publish(handle);
+        Ok(())
+    }
+
+    pub(super) fn ep_accept(
+        &mut self,
+        host: &H,
+        listener: Handle,
+        handle: Handle,
+        payload: &mut Payload,
+        now: u64,
+    ) -> Result {
+        let endpoint = self.endpoints.get(handle).ok_or(Status::NoEnt)?;
+        endpoint.check_state(&[EpState::Created])?;
+        if endpoint.queues.is_none() {
+            return Err(Status::State);
+        }
+        let messages = endpoint.messages;
+        let listening = self.endpoints.get_mut(listener).ok_or(Status::NoEnt)?;
+        listening.check_state(&[EpState::Listening])?;
+        if listening.messages != messages {
+            return Err(Status::Inval);
+        }
+        self.rate.take(self.policy.connections, now)?;
+        let accepted = match host.accept(&mut listening.socket) {
+            Ok(accepted) => accepted,
+            Err(status) => {
+                listening.accept_armed |= status == Status::Again;
+                return Err(status);
+            }
+        };
+        let Some(endpoint) = self.endpoints.get_mut(handle) else {
+            host.close(accepted.socket, true, &mut self.emtt);
+            return Err(Status::NoEnt);
+        };
+        let unused = core::mem::replace(&mut endpoint.socket, accepted.socket);
+        endpoint.state = EpState::Connected;
+        host.close(unused, true, &mut self.emtt);
+        self.counters.connections = self.counters.connections.saturating_add(1);
+        self.publish(handle);
+        *payload = Payload::new()
+            .put(accepted.peer.encode().as_slice())
+            .put(accepted.local.encode().as_slice());
+        Ok(())
+    }
+
+    pub(super) fn ep_shutdown(&mut self, host: &H, handle: Handle, direction: Direction) -> Result {
+        let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
+        endpoint.check_state(&[EpState::Connected])?;
+        host.shutdown(&mut endpoint.socket, direction)?;
+        if direction != Direction::Read {
+            self.finished(handle);
+        }
+        if direction != Direction::Write {
+            self.ended(handle);
+        }
+        Ok(())
+    }
+
+    pub(super) fn ep_query(&mut self, host: &H, handle: Handle, payload: &mut Payload) -> Result {
+        let endpoint = self.endpoints.get(handle).ok_or(Status::NoEnt)?;
+        let info = host.info(&endpoint.socket);
+        *payload = Payload::new()
+            .put32(endpoint.state_word())
+            .put32(u32::from(endpoint.error().code()))
+            .put(info.local.encode().as_slice())
+            .put(info.peer.encode().as_slice())
+            .put64(endpoint.tx_bytes)
+            .put64(endpoint.rx_bytes)
+            .put32(info.paths)
+            .put32(info.mss)
+            .put64(info.srtt)
+            .put64(info.retransmits);
+        Ok(())
+    }
+}

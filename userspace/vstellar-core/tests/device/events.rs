@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the device tells by itself, and how little it keeps of it.
+
+use super::{bench::*, host::PEER};
+use vstellar_core::{abi, bytes::Fields, control::Op, status::Status, table::Handle};
+
+#[derive(Debug, PartialEq)]
+struct Event {
+    kind: u16,
+    handle: u32,
+    cookie: u64,
+    arg: u64,
+    seq: u32,
+    lost: u32,
+}
+
+fn take(bench: &mut Bench) -> Option<Event> {
+    let has = bench.device.has_event();
+    let event = bench.device.take_event();
+    assert_eq!(has, event.is_some());
+    let event = event?;
+    let mut fields = Fields::new(event.as_slice());
+    let kind = fields.take16().unwrap();
+    assert_eq!(fields.take16(), Ok(0));
+    let event = Event {
+        kind,
+        handle: fields.take32().unwrap(),
+        cookie: fields.take64().unwrap(),
+        arg: fields.take64().unwrap(),
+        seq: fields.take32().unwrap(),
+        lost: fields.take32().unwrap(),
+    };
+    fields.end().unwrap();
+    Some(event)
+}
+
+fn connected(bench: &mut Bench, cq: u32, slot: u32) -> u32 {
+    let ep = bench.stream(cq, slot);
+    let connect = addr(PEER.ip, 7000).put32(0).put32(0);
+    bench.ok(Op::EpConnect, ep, &connect);
+    bench.device.connected(Handle::from_raw(ep), Ok(()));
+    ep
+}
+
+#[test]
+fn a_change_of_state_is_told_as_it_is_by_then() {
+    let (mut bench, cq) = Bench::ready();
+    assert_eq!(take(&mut bench), None);
+    let ep = connected(&mut bench, cq, 1);
+    let handle = Handle::from_raw(ep);
+    // three changes, of which only the last can be told
+    bench.device.ended(handle);
+    bench.device.failed(handle, Status::ConnReset);
+    let event = take(&mut bench).unwrap();
+    assert_eq!((event.kind, event.handle, event.cookie), (2, ep, 0xe9));
+    assert_eq!(event.arg, (18 << 32) | 6 | u64::from(abi::EP_PEER_FIN));
+    assert_eq!((event.seq, event.lost), (0, 0));
+    assert_eq!(take(&mut bench), None);
+    bench.finish();
+}
+
+#[test]
+fn what_finds_no_buffer_waits_and_is_counted() {
+    let (mut bench, cq) = Bench::ready();
+    let first = connected(&mut bench, cq, 1);
+    bench.device.event_lost();
+    let second = connected(&mut bench, cq, 2);
+    bench.device.event_lost();
+    let events = [take(&mut bench).unwrap(), take(&mut bench).unwrap()];
+    assert_eq!(
+        (events[0].handle, events[0].lost, events[0].seq),
+        (first, 2, 0)
+    );
+    assert_eq!(
+        (events[1].handle, events[1].lost, events[1].seq),
+        (second, 0, 1)
+    );
+    assert_eq!(bench.device.counters().events_lost, 2);
+    bench.finish();
+}
+
+#[test]
+fn a_queue_is_ready_once_and_only_if_wanted() {
+    let (mut bench, queue) = Bench::ready();
+    let ready = Handle::from_raw(queue);
+    for _ in 0..3 {
+        bench.device.cq_ready(ready);
+    }
+    let event = take(&mut bench).unwrap();
+    assert_eq!((event.kind, event.handle, event.cookie), (1, queue, 0xc0));
+    assert_eq!(take(&mut bench), None);
+    let silent = wire().put64(DATA).put16(4).put16(0).put32(1).put64(0);
+    let silent = bench.ok(Op::CqCreate, 0, &silent).handle;
+    bench.device.cq_ready(silent);
+    bench.device.cq_ready(Handle::from_raw(0));
+    assert_eq!(take(&mut bench), None);
+    bench.finish();
+}
+
+#[test]
+fn a_listener_calls_once_until_there_is_nothing_to_accept() {
+    let (mut bench, cq) = Bench::ready();
+    let listening = bench.listener(80);
+    let handle = Handle::from_raw(listening);
+    bench.host.waiting.set(1);
+    bench.device.pending(handle);
+    bench.device.pending(handle);
+    let event = take(&mut bench).unwrap();
+    assert_eq!(
+        (event.kind, event.handle, event.cookie),
+        (3, listening, 0x11)
+    );
+    bench.device.pending(handle);
+    assert_eq!(take(&mut bench), None);
+    let ep = bench.stream(cq, 1);
+    let accept = |ep: u32| wire().put32(ep).put32(0);
+    bench.ok(Op::EpAccept, listening, &accept(ep));
+    bench.device.pending(handle);
+    assert_eq!(take(&mut bench), None);
+    let ep = bench.stream(cq, 2);
+    assert_eq!(
+        bench.refused(Op::EpAccept, listening, &accept(ep)),
+        Status::Again
+    );
+    bench.device.pending(handle);
+    assert_eq!(take(&mut bench).unwrap().kind, 3);
+    bench.finish();
+}
+
+#[test]
+fn events_of_the_device_come_first() {
+    let (mut bench, cq) = Bench::ready();
+    let ep = connected(&mut bench, cq, 1);
+    bench.device.paths_changed(Handle::from_raw(ep));
+    bench.device.fatal();
+    bench.device.quota_reached();
+    bench.device.transport_reset();
+    let kinds: Vec<_> = std::iter::from_fn(|| take(&mut bench))
+        .map(|e| e.kind)
+        .collect();
+    assert_eq!(kinds, [5, 6, 7, 2, 4]);
+    bench.finish();
+}
+
+#[test]
+fn an_object_that_goes_takes_its_events_along() {
+    let (mut bench, cq) = Bench::ready();
+    let ep = connected(&mut bench, cq, 1);
+    bench.device.cq_ready(Handle::from_raw(cq));
+    bench.ok(Op::EpDestroy, ep, &wire().put32(1).put32(0));
+    bench.ok(Op::CqDestroy, cq, &wire());
+    assert_eq!(take(&mut bench), None);
+    bench.finish();
+}

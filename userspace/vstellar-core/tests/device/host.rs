@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A host without pages and without a network, which keeps account of what it gave.
+
+use super::{
+    pinner::{limits, Pinned, TestMemory},
+    ram::Ram,
+};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    rc::Rc,
+};
+use vstellar_core::{
+    access::Access,
+    control::{Address, Direction, EpOption, Value},
+    device::{Accepted, Mapping, SocketInfo, Transport},
+    emtt::Emtt,
+    memory::{
+        keeper::{acquire, release, Keeper, PinError},
+        Fault, MemoryError, Use, Want,
+    },
+    shared::Shared,
+    span::Span,
+    status::{Result, Status},
+};
+
+pub struct TestHost {
+    pub ram: Rc<Ram>,
+    pub memory: RefCell<TestMemory>,
+    pub pinned: RefCell<Pinned>,
+    /// Rings and sockets that are open.
+    pub rings: Cell<u32>,
+    pub sockets: Cell<u32>,
+    /// What the next call of this name fails with.
+    pub fail: RefCell<BTreeMap<&'static str, Status>>,
+    /// Ports that are taken, connections that wait, and what was asked for last.
+    pub ports: RefCell<Vec<u16>>,
+    pub waiting: Cell<u32>,
+    pub asked: RefCell<String>,
+}
+
+/// Bytes of memory.
+pub const RAM: usize = 16 << 20;
+
+impl TestHost {
+    pub fn new(quota_pages: u64) -> Self {
+        Self {
+            ram: Rc::new(Ram::new(RAM)),
+            memory: RefCell::new(TestMemory::new(limits(quota_pages)).unwrap()),
+            pinned: RefCell::default(),
+            rings: Cell::new(0),
+            sockets: Cell::new(0),
+            fail: RefCell::default(),
+            ports: RefCell::default(),
+            waiting: Cell::new(0),
+            asked: RefCell::default(),
+        }
+    }
+
+    pub fn fail(&self, call: &'static str, status: Status) {
+        self.fail.borrow_mut().insert(call, status);
+    }
+
+    fn check(&self, call: &'static str) -> Result {
+        match self.fail.borrow_mut().remove(call) {
+            Some(status) => Err(status),
+            None => Ok(()),
+        }
+    }
+
+    fn new_socket(&self) -> Socket {
+        self.sockets.set(self.sockets.get() + 1);
+        Socket {
+            local: Address::ANY,
+            options: BTreeMap::new(),
+        }
+    }
+}
+
+impl Keeper for TestHost {
+    type Backing = u64;
+    type Pages = u64;
+
+    fn with<R>(&self, f: impl FnOnce(&mut TestMemory) -> R) -> R {
+        f(&mut self.memory.borrow_mut())
+    }
+
+    fn pin(&self, fault: &Fault<u64>) -> std::result::Result<u64, PinError> {
+        Ok(self.pinned.borrow_mut().pin(fault.len))
+    }
+
+    fn unpin(&self, pages: u64, dirty: bool) {
+        self.pinned.borrow_mut().unpin(pages, dirty);
+    }
+
+    fn wait(&self, _seen: u64) -> std::result::Result<(), MemoryError> {
+        Err(MemoryError::Stopped)
+    }
+
+    fn wake(&self) {}
+}
+
+type Outcome<T = ()> = std::result::Result<T, MemoryError>;
+
+impl Shared for TestHost {
+    fn read(&self, at: u64, into: &mut [u8]) -> Outcome {
+        if let Some(span) = Span::new(at, into.len() as u64) {
+            self.with(|memory| memory.region(&span, Access::READ))?;
+        }
+        self.ram.read(at, into)
+    }
+
+    fn write(&self, at: u64, from: &[u8]) -> Outcome {
+        self.ram.write(at, from)
+    }
+
+    fn load16(&self, at: u64) -> Outcome<u16> {
+        self.ram.load16(at)
+    }
+
+    fn load32(&self, at: u64) -> Outcome<u32> {
+        self.ram.load32(at)
+    }
+
+    fn store16(&self, at: u64, value: u16) -> Outcome {
+        self.ram.store16(at, value)
+    }
+
+    fn store32(&self, at: u64, value: u32) -> Outcome {
+        self.ram.store32(at, value)
+    }
+
+    fn take32(&self, at: u64) -> Outcome<u32> {
+        self.ram.take32(at)
+    }
+
+    fn fence(&self) {}
+}
+
+/// A part of the memory, addressed from zero, and pinned.
+pub struct TestRing {
+    ram: Rc<Ram>,
+    span: Span,
+    uses: Vec<Use>,
+}
+
+impl TestRing {
+    fn at(&self, offset: u64, len: u64) -> Outcome<u64> {
+        let at = self.span.first().checked_add(offset);
+        let span = at.and_then(|at| Span::new(at, len));
+        let inside = span.filter(|span| self.span.covers(span));
+        inside.map(|span| span.first()).ok_or(MemoryError::Unmapped)
+    }
+}
+
+impl Shared for TestRing {
+    fn read(&self, at: u64, into: &mut [u8]) -> Outcome {
+        self.ram.read(self.at(at, into.len() as u64)?, into)
+    }
+
+    fn write(&self, at: u64, from: &[u8]) -> Outcome {
+        self.ram.write(self.at(at, from.len() as u64)?, from)
+    }
+
+    fn load16(&self, at: u64) -> Outcome<u16> {
+        self.ram.load16(self.at(at, 2)?)
+    }
+
+    fn load32(&self, at: u64) -> Outcome<u32> {
+        self.ram.load32(self.at(at, 4)?)
+    }
+
+    fn store16(&self, at: u64, value: u16) -> Outcome {
+        self.ram.store16(self.at(at, 2)?, value)
+    }
+
+    fn store32(&self, at: u64, value: u32) -> Outcome {
+        self.ram.store32(self.at(at, 4)?, value)
+    }
+
+    fn take32(&self, at: u64) -> Outcome<u32> {
+        self.ram.take32(self.at(at, 4)?)
+    }
+
+    fn fence(&self) {}
+}
+
+impl Mapping for TestHost {
+    type Ring = TestRing;
+
+    fn open_ring(&self, span: Span, access: Access) -> Outcome<TestRing> {
+        let mut uses = Vec::new();
+        let mut next = Some(span);
+        while let Some(rest) = next {
+            match acquire(self, &Want::new(rest, access)) {
+                Ok(piece) => {
+                    next = Span::between(piece.span.last() + 1, span.last());
+                    uses.push(piece.held);
+                }
+                Err(error) => {
+                    uses.drain(..).for_each(|held| release(self, held));
+                    return Err(error);
+                }
+            }
+        }
+        self.rings.set(self.rings.get() + 1);
+        Ok(TestRing {
+            ram: self.ram.clone(),
+            span,
+            uses,
+        })
+    }
+
+    fn close_ring(&self, ring: TestRing) {
+        self.rings.set(self.rings.get() - 1);
+        ring.uses.into_iter().for_each(|held| release(self, held));
+    }
+}
+
+pub struct Socket {
+    local: Address,
+    options: BTreeMap<u32, Vec<u8>>,
+}
+
+pub const PEER: Address = Address {
+    ip: (0xfd00 << 112) | 7,
+    port: 7000,
+};
+
+impl Transport for TestHost {
+    type Socket = Socket;
+
+    fn socket(&self, _messages: bool) -> Result<Socket> {
+        self.check("socket")?;
+        Ok(self.new_socket())
+    }
+
+    fn bind(&self, socket: &mut Socket, local: &Address) -> Result<Address> {
+        self.check("bind")?;
+        let mut chosen = *local;
+        if chosen.port == 0 {
+            chosen.port = 50000;
+        }
+        if self.ports.borrow().contains(&chosen.port) {
+            return Err(Status::AddrInUse);
+        }
+        self.ports.borrow_mut().push(chosen.port);
+        socket.local = chosen;
+        Ok(chosen)
+    }
+
+    fn listen(&self, _socket: &mut Socket, backlog: u32) -> Result {
+        *self.asked.borrow_mut() = format!("listen {backlog}");
+        self.check("listen")
+    }
+
+    fn connect(&self, socket: &mut Socket, peer: &Address, timeout_ms: u32) -> Result {
+        let from = socket.local.port;
+        *self.asked.borrow_mut() = format!("connect {} from {from} in {timeout_ms}", peer.port);
+        self.check("connect")
+    }
+
+    fn accept(&self, socket: &mut Socket) -> Result<Accepted<Socket>> {
+        self.check("accept")?;
+        let left = self.waiting.get().checked_sub(1).ok_or(Status::Again)?;
+        self.waiting.set(left);
+        Ok(Accepted {
+            socket: self.new_socket(),
+            peer: PEER,
+            local: socket.local,
+        })
+    }
+
+    fn shutdown(&self, _socket: &mut Socket, direction: Direction) -> Result {
+        *self.asked.borrow_mut() = format!("shutdown {direction:?}");
+        self.check("shutdown")
+    }
+
+    fn set_option(&self, socket: &mut Socket, option: EpOption, value: &[u8]) -> Result<Value> {
+        self.check("set_option")?;
+        socket.options.insert(option as u32, value.to_vec());
+        Ok(Value::new().put(value))
+    }
+
+    fn option(&self, socket: &Socket, option: EpOption) -> Result<Value> {
+        let value = socket.options.get(&(option as u32));
+        let value = value.ok_or(Status::NotSupp)?;
+        Ok(Value::new().put(value))
+    }
+
+    fn info(&self, socket: &Socket) -> SocketInfo {
+        SocketInfo {
+            local: socket.local,
+            peer: PEER,
+            paths: 128,
+            mss: 4000,
+            srtt: 123_456,
+            retransmits: 3,
+        }
+    }
+
+    fn close(&self, _socket: Socket, abort: bool, _emtt: &mut Emtt) {
+        *self.asked.borrow_mut() = format!("close, abort {abort}");
+        self.sockets.set(self.sockets.get() - 1);
+    }
+}
