@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One device: what its driver has set up, and its work.
+//!
+//! A driver negotiates features, sets up the virtqueues, and says that it is ready (DRIVER_OK). From
+//! then on until it resets the device its kicks make the device's work run, one at a time.
+//!
+//! Two locks, both taken in process context only, `run` before `state`. The work takes `state`, so
+//! whoever starts or stops it holds `run` alone.
+
+mod config;
+mod queue;
+mod settings;
+mod traffic;
+mod work;
+
+use crate::{
+    model::{
+        self,
+        access::Access,
+        span::Span, //
+    },
+    platform::{
+        Mapper,
+        Platform, //
+    },
+    sys::{
+        self,
+        area::Area,
+        bindings::{
+            vstellar_stats,
+            VIRTIO_CONFIG_S_DRIVER_OK,
+            VIRTIO_CONFIG_S_FEATURES_OK,
+            VIRTIO_CONFIG_S_NEEDS_RESET, //
+        },
+        net::Net,
+        vdpa::{
+            Callback,
+            ModuleInUse,
+            Vdpa, //
+        },
+    }, //
+};
+use config::Condition;
+pub(crate) use config::{
+    FEATURES,
+    SIZE as CONFIG_SIZE, //
+};
+use kernel::{
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::Mutex, //
+};
+pub(crate) use queue::max_size;
+use queue::Queue;
+use settings::Settings;
+use traffic::Traffic;
+
+/// Whether the device is at work.
+enum Run {
+    /// Its driver has not said DRIVER_OK.
+    Off,
+    /// It serves its queues.
+    On(ModuleInUse),
+    /// It would, but was told to stop for a while.
+    Suspended(ModuleInUse),
+}
+
+/// One device.
+#[pin_data]
+pub(crate) struct Device {
+    vdpa: Vdpa,
+    /// The features that it offers.
+    offered: u64,
+    /// Held while the work is started or stopped, which waits for its end.
+    #[pin]
+    run: Mutex<Run>,
+    #[pin]
+    state: Mutex<State>,
+    #[pin]
+    platform: Platform,
+}
+
+/// What a driver sets up and the work uses.
+struct State {
+    settings: Settings,
+    /// Its objects, and what may be done with them.
+    model: model::device::Device<Platform>,
+    traffic: Traffic,
+    status: u8,
+    features: u64,
+    queues: [Queue; queue::COUNT],
+    config_callback: Callback,
+    /// An event waits, and that there was no buffer for it was noted.
+    starved: bool,
+    /// Counts the changes of the configuration space.
+    generation: u32,
+}
+
+const FEATURES_OK: u8 = VIRTIO_CONFIG_S_FEATURES_OK as u8;
+const DRIVER_OK: u8 = VIRTIO_CONFIG_S_DRIVER_OK as u8;
+const NEEDS_RESET: u8 = VIRTIO_CONFIG_S_NEEDS_RESET as u8;
+
+impl State {
+    fn new() -> State {
+        State {
+            settings: settings::DEFAULT,
+            model: new_model(&settings::DEFAULT),
+            traffic: Traffic::new(),
+            status: 0,
+            features: 0,
+            queues: Queue::all(),
+            config_callback: Callback::none(),
+            starved: false,
+            generation: 0,
+        }
+    }
+
+    fn queue(&mut self, index: u16) -> Result<&mut Queue> {
+        self.queues.get_mut(usize::from(index)).ok_or(ENOENT)
+    }
+
+    /// Adds what the driver has reached. It sees by reading it back that a step is refused.
+    fn add_status(&mut self, status: u8) {
+        let mut status = status & !NEEDS_RESET;
+        if self.features == 0 {
+            status &= !FEATURES_OK;
+        }
+        if (self.status | status) & FEATURES_OK == 0 {
+            status &= !DRIVER_OK;
+        }
+        self.status |= status;
+    }
+
+    fn driver_ok(&self) -> bool {
+        self.status & DRIVER_OK != 0
+    }
+
+    /// The device cannot go on until it is reset.
+    fn need_reset(&mut self) {
+        if self.status & NEEDS_RESET != 0 {
+            return;
+        }
+        self.status |= NEEDS_RESET;
+        self.generation = self.generation.wrapping_add(1);
+        self.config_callback.call();
+    }
+
+    /// Forgets the driver. What is mapped stays.
+    fn reset(&mut self, platform: &Platform) {
+        self.model.reset(platform);
+        self.traffic = Traffic::new();
+        self.status = 0;
+        self.features = 0;
+        self.queues.iter_mut().for_each(Queue::reset);
+        self.config_callback = Callback::none();
+        self.starved = false;
+        self.generation = self.generation.wrapping_add(1);
+    }
+}
+
+/// A device without objects.
+fn new_model(settings: &Settings) -> model::device::Device<Platform> {
+    model::device::Device::new(
+        settings::limits(settings),
+        settings::policy(settings),
+        sys::random(),
+    )
+}
+
+impl Device {
+    /// A device that offers the features `wanted`, or all if that is zero.
+    pub(crate) fn new(vdpa: Vdpa, wanted: u64) -> Result<Pin<KBox<Device>>> {
+        let offered = if wanted == 0 { FEATURES } else { wanted };
+        if !config::may_offer(offered) {
+            return Err(EINVAL);
+        }
+        KBox::pin_init(
+            try_pin_init!(Device {
+                vdpa,
+                offered,
+                run <- new_mutex!(Run::Off, "vstellar::Device::run"),
+                state <- new_mutex!(State::new(), "vstellar::Device::state"),
+                platform <- Platform::new(*vdpa, settings::DEFAULT.pin_quota),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// See [`Device::new`].
+    pub(crate) fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// Takes the driver's choice of features. Zero is the bus's way to say that there is none yet.
+    pub(crate) fn set_features(&self, features: u64) -> Result {
+        if features != 0 && !config::acceptable(features, self.offered, self.vdpa.has_mm()) {
+            return Err(EINVAL);
+        }
+        let mut state = self.state.lock();
+        if state.status & FEATURES_OK != 0 {
+            return Err(EBUSY);
+        }
+        state.features = features;
+        state.model.set_features(features);
+        Ok(())
+    }
+
+    pub(crate) fn features(&self) -> u64 {
+        self.state.lock().features
+    }
+
+    pub(crate) fn status(&self) -> u8 {
+        self.state.lock().status
+    }
+
+    /// The driver has got further. May begin the work.
+    pub(crate) fn set_status(&self, status: u8) {
+        let mut run = self.run.lock();
+        let ok = {
+            let mut state = self.state.lock();
+            state.add_status(status);
+            state.driver_ok()
+        };
+        if ok && matches!(*run, Run::Off) {
+            match ModuleInUse::new() {
+                Some(in_use) => {
+                    *run = Run::On(in_use);
+                    self.vdpa.start_work();
+                }
+                None => self.state.lock().status |= NEEDS_RESET,
+            }
+        }
+    }
+
+    /// Ends the work and forgets the driver. Waits for the work, for whose rounds there are bounds.
+    pub(crate) fn reset(&self) {
+        let mut run = self.run.lock();
+        if matches!(*run, Run::On(_)) {
+            self.vdpa.stop_work();
+        }
+        self.state.lock().reset(&self.platform);
+        *run = Run::Off;
+    }
+
+    /// When this returns the device looks at no queue any more.
+    pub(crate) fn suspend(&self) {
+        let mut run = self.run.lock();
+        *run = match core::mem::replace(&mut *run, Run::Off) {
+            Run::On(in_use) => {
+                self.vdpa.stop_work();
+                Run::Suspended(in_use)
+            }
+            other => other,
+        };
+    }
+
+    /// Goes on; what was kicked meanwhile is found.
+    pub(crate) fn resume(&self) {
+        let mut run = self.run.lock();
+        *run = match core::mem::replace(&mut *run, Run::Off) {
+            Run::Suspended(in_use) => {
+                self.vdpa.start_work();
+                Run::On(in_use)
+            }
+            other => other,
+        };
+    }
+
+    /// The driver has set up queue `index` and wants it served, or wants it no more: when this
+    /// returns, the device does not look at it and does not call its callback.
+    pub(crate) fn set_queue_ready(&self, index: u16, ready: bool) {
+        // The bus has no queue but those there are.
+        let _ = self.with_queue(index, |queue| queue.set_ready(ready));
+        if ready {
+            self.vdpa.queue_work();
+        }
+    }
+
+    /// Does what the driver sets up of queue `index`.
+    pub(crate) fn with_queue<R>(&self, index: u16, f: impl FnOnce(&mut Queue) -> R) -> Result<R> {
+        self.state.lock().queue(index).map(f)
+    }
+
+    /// What the device stands on.
+    pub(crate) fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Gives it memory of a process.
+    pub(crate) fn map_area(&self, span: Span, access: Access, area: Area) -> Result {
+        let mapper = if self.vdpa.has_mm() {
+            Mapper::Machine
+        } else {
+            Mapper::PinnedMachine
+        };
+        self.platform.prepare(mapper)?;
+        self.platform.map_area(span, access, area)
+    }
+
+    /// Takes memory of a process away.
+    pub(crate) fn unmap_area(&self, span: Span) {
+        self.platform.unmap(span, || {
+            self.state.lock().model.revoke(&self.platform);
+            // it may have something to say about that
+            self.vdpa.queue_work();
+        });
+    }
+
+    /// A driver in this kernel is about to give it memory.
+    pub(crate) fn prepare_driver(&self) -> Result {
+        self.platform.prepare(Mapper::Driver)
+    }
+
+    pub(crate) fn set_config_callback(&self, callback: Callback) {
+        self.state.lock().config_callback = callback;
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.state.lock().settings
+    }
+
+    /// Sets the device up anew. `net` says which namespace it is in, or whether in none, if that changes;
+    /// it is called if all else is well.
+    pub(crate) fn set_settings(
+        &self,
+        settings: Settings,
+        net: impl FnOnce() -> Option<Option<Net>>,
+    ) -> Result {
+        settings::check(&settings)?;
+        let run = self.run.lock();
+        if !matches!(*run, Run::Off) {
+            return Err(EBUSY);
+        }
+        self.platform.set_quota(settings.pin_quota);
+        let mut state = self.state.lock();
+        let counters = *state.model.counters();
+        state.model = new_model(&settings);
+        *state.model.counters() = counters;
+        state.settings = settings;
+        if let Some(net) = net() {
+            self.platform.set_net(net);
+        }
+        state.generation = state.generation.wrapping_add(1);
+        Ok(())
+    }
+
+    /// The inode number of its namespace.
+    pub(crate) fn net_inode(&self) -> Option<u64> {
+        self.platform.with_net(|net, _| net.inode())
+    }
+
+    pub(crate) fn stats(&self) -> vstellar_stats {
+        let (counters, pinned) = self.platform.counters();
+        vstellar_stats {
+            pin_hits: counters.hits,
+            pin_misses: counters.misses,
+            pin_failures: counters.failures,
+            evictions: counters.evictions,
+            pinned,
+            pinned_peak: counters.peak.saturating_mul(PAGE_SIZE as u64),
+            kicks: self.state.lock().model.counters().kicks,
+        }
+    }
+
+    /// The bytes of the configuration space.
+    pub(crate) fn config(&self) -> [u8; CONFIG_SIZE] {
+        let state = self.state.lock();
+        config::space(
+            &state.settings,
+            &Condition {
+                link_up: self.net_inode().is_some(),
+                quiesced: state.model.is_quiesced(),
+                needs_reset: state.status & NEEDS_RESET != 0,
+            },
+        )
+    }
+
+    pub(crate) fn generation(&self) -> u32 {
+        self.state.lock().generation
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an administrator decides about a device.
+
+use crate::{
+    model::{
+        device::{
+            Limits,
+            Policy, //
+        },
+        memory::BLOCK_SHIFT, //
+    },
+    sys::bindings::vstellar_settings, //
+};
+use kernel::prelude::*;
+
+/// Set by the administrator, kept until the device goes.
+pub(crate) type Settings = vstellar_settings;
+
+impl Copy for Settings {}
+
+impl Clone for Settings {
+    fn clone(&self) -> Settings {
+        *self
+    }
+}
+
+/// Most objects of a kind that a device can be allowed, for each takes memory of the host.
+const ENDPOINTS: u32 = 1 << 16;
+const MEMORY_REGIONS: u32 = 1 << 16;
+const COMPLETION_QUEUES: u32 = 1 << 16;
+
+/// What a device has for which nothing was set.
+pub(crate) const DEFAULT: Settings = Settings {
+    address: [0; 16],
+    first_port: 1024,
+    last_port: u16::MAX,
+    max_endpoints: 4096,
+    max_memory_regions: 1024,
+    max_completion_queues: 64,
+    pin_quota: 256 << 20,
+};
+
+/// Whether a device can be set like this. It has to be able to pin its rings.
+pub(crate) fn check(settings: &Settings) -> Result {
+    let good = (1..=settings.last_port).contains(&settings.first_port)
+        && (1..=ENDPOINTS).contains(&settings.max_endpoints)
+        && settings.max_memory_regions <= MEMORY_REGIONS
+        && (1..=COMPLETION_QUEUES).contains(&settings.max_completion_queues)
+        && settings.pin_quota >= 1 << BLOCK_SHIFT;
+    if good {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}
+
+/// How much of everything a device may have by it.
+pub(crate) fn limits(settings: &Settings) -> Limits {
+    Limits {
+        endpoints: settings.max_endpoints,
+        cqs: settings.max_completion_queues,
+        mrs: settings.max_memory_regions,
+        ..Limits::default()
+    }
+}
+
+/// What a device may do by it.
+pub(crate) fn policy(settings: &Settings) -> Policy {
+    Policy {
+        ip: u128::from_be_bytes(settings.address),
+        first_port: settings.first_port,
+        last_port: settings.last_port,
+        ..Policy::new()
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Completions: that an entry is done, and what the driver is told of it.
+
+use super::{
+    Turn,
+    BUDGET, //
+};
+use crate::{
+    device::work::Left,
+    model::{
+        abi,
+        device::EpState,
+        shared::Shared,
+        status::{
+            Result,
+            Status, //
+        },
+        table::Handle,
+        work::{
+            Completion,
+            ReceiveEntry,
+            SendEntry, //
+        },
+    },
+    sockets::Sending, //
+};
+
+impl Turn<'_> {
+    /// Completes the first entry of a queue that is not, without a word.
+    pub(super) fn finish(&mut self, send: bool) -> Result {
+        let queues = self.queues()?;
+        let number = queues.slot;
+        let work = if send {
+            &mut queues.send
+        } else {
+            &mut queues.receive
+        };
+        let Some(completed) = work.queue.complete() else {
+            return Ok(());
+        };
+        let slot = self.slot(number)?;
+        if send {
+            slot.set_sq_ci(completed)?;
+        } else {
+            slot.set_rq_ci(completed)?;
+        }
+        let counters = self.model.counters();
+        counters.entries = counters.entries.saturating_add(1);
+        Ok(())
+    }
+
+    /// Completes the first entry of a queue that is not, and says so.
+    pub(super) fn complete(
+        &mut self,
+        send: bool,
+        wr_id: u64,
+        len: u32,
+        status: Status,
+        op: u8,
+        flags: u8,
+    ) -> Result {
+        let queues = self.queues()?;
+        let cq = if send {
+            queues.send.cq
+        } else {
+            queues.receive.cq
+        };
+        let completion = Completion {
+            wr_id,
+            len,
+            status,
+            op,
+            flags,
+            ep: self.handle.raw(),
+            imm: 0,
+        };
+        self.post(cq, &completion);
+        self.finish(send)
+    }
+
+    fn post(&mut self, handle: Handle, completion: &Completion) {
+        if self.try_post(handle, completion).is_ok() {
+            let counters = self.model.counters();
+            counters.completions = counters.completions.saturating_add(1);
+            return;
+        }
+        if let Some(cq) = self.model.cq(handle) {
+            cq.lost = cq.lost.saturating_add(1);
+            let (slot, lost) = (cq.slot, cq.lost);
+            // a slot that is gone has nobody who reads it
+            let _ = self.slot(slot).and_then(|slot| Ok(slot.set_lost(lost)?));
+        }
+        self.model.cq_failed(handle);
+    }
+
+    fn try_post(&mut self, handle: Handle, completion: &Completion) -> Result {
+        let slot = self.model.cq(handle).ok_or(Status::NoEnt)?.slot;
+        let consumed = self.slot(slot)?.cq_ci()?;
+        let cq = self.model.cq(handle).ok_or(Status::NoEnt)?;
+        cq.queue.consume(consumed)?;
+        let ring = cq.ring.ring.as_ref().ok_or(Status::Fault)?;
+        cq.queue.post(ring, completion).map_err(|_| Status::NoSpc)
+    }
+
+    /// Tells the driver of completions, if it wants to be told.
+    pub(super) fn announce(&mut self) {
+        let cqs = self
+            .queues()
+            .map(|queues| [queues.send.cq, queues.receive.cq]);
+        for cq in cqs.into_iter().flatten() {
+            if self.wants_event(cq).unwrap_or(false) {
+                self.model.cq_ready(cq);
+            }
+        }
+    }
+
+    fn wants_event(&mut self, handle: Handle) -> Result<bool> {
+        let slot = self.model.cq(handle).ok_or(Status::NoEnt)?.slot;
+        let slot = self.slot(slot)?;
+        // what was written is seen before the driver's wish is read
+        self.platform.fence();
+        let arm = slot.cq_arm()?;
+        let cq = self.model.cq(handle).ok_or(Status::NoEnt)?;
+        let ring = cq.ring.ring.as_ref().ok_or(Status::Fault)?;
+        Ok(cq.queue.wants_event(ring, || Ok(arm))?)
+    }
+
+    /// Cancels the entries of an endpoint that has failed.
+    pub(super) fn flush(&mut self) -> Left {
+        match self.try_flush() {
+            Ok(left) => left,
+            // there is nowhere to say it
+            Err(_) => Left::Nothing,
+        }
+    }
+
+    fn try_flush(&mut self) -> Result<Left> {
+        let endpoint = self.endpoint()?;
+        if endpoint.state() != EpState::Error {
+            return Ok(Left::Nothing);
+        }
+        let sending = endpoint.socket.sending.take();
+        let receiving = endpoint.socket.receiving.take();
+        if let Some(Sending { entry, .. }) = sending {
+            self.sent(&entry, Status::Canceled)?;
+        }
+        if let Some(entry) = receiving {
+            self.cancel(false, entry.wr_id)?;
+        }
+        for _ in 0..BUDGET {
+            let send = self.next_wr_id(true)?;
+            let receive = self.next_wr_id(false)?;
+            if send.is_none() && receive.is_none() {
+                return Ok(Left::Nothing);
+            }
+            if let Some(wr_id) = send {
+                self.cancel(true, wr_id)?;
+            }
+            if let Some(wr_id) = receive {
+                self.cancel(false, wr_id)?;
+            }
+        }
+        Ok(Left::More)
+    }
+
+    fn cancel(&mut self, send: bool, wr_id: u64) -> Result {
+        let op = if send { 0 } else { abi::OP_RECV };
+        self.complete(send, wr_id, 0, Status::Canceled, op, 0)
+    }
+
+    fn next_wr_id(&mut self, send: bool) -> Result<Option<u64>> {
+        let queues = self.queues()?;
+        let work = if send {
+            &mut queues.send
+        } else {
+            &mut queues.receive
+        };
+        let Some(index) = work.queue.take() else {
+            return Ok(None);
+        };
+        let ring = work.ring.ring.as_ref().ok_or(Status::Fault)?;
+        Ok(Some(if send {
+            SendEntry::wr_id(&work.queue.read(ring, index)?)
+        } else {
+            ReceiveEntry::wr_id(&work.queue.read(ring, index)?)
+        }))
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Payload: the entries of send and receive queues, carried out on the sockets of their endpoints.
+//!
+//! An endpoint is looked at when its slot was kicked or its socket has something to say. Entries are
+//! taken and completed in order; the one that a queue is at waits with the socket ([`sockets::Socket`])
+//! for room or for data. Payload is copied by way of a buffer of the device's:
+//! an entry is done when the transport has its bytes, or the guest has.
+
+use super::work::Left;
+use crate::{
+    host::{
+        AllocError,
+        List, //
+    },
+    model::{
+        self,
+        device::EpState,
+        doorbell::{
+            Slot,
+            SlotOwner,
+            Sweep, //
+        },
+        status::{
+            Result,
+            Status, //
+        },
+        table::Handle, //
+    },
+    platform::Platform,
+    ring::Ring,
+    sockets, //
+};
+use kernel::{
+    alloc::{
+        flags::__GFP_NOWARN,
+        KVVec, //
+    },
+    prelude::*, //
+};
+
+mod complete;
+mod payload;
+mod receive;
+mod send;
+
+type Model = model::device::Device<Platform>;
+
+/// Entries of one queue in one round.
+const BUDGET: usize = 64;
+
+/// Bytes copied at once.
+const BUFFER: usize = 64 << 10;
+
+/// The endpoints of a device, as far as payload is concerned.
+pub(super) struct Traffic {
+    /// All there are, and maybe some that are gone.
+    endpoints: List<Handle>,
+    buffer: KVVec<u8>,
+}
+
+impl Traffic {
+    pub(super) fn new() -> Traffic {
+        Traffic {
+            endpoints: List::new(),
+            buffer: KVVec::new(),
+        }
+    }
+
+    /// An endpoint was made.
+    pub(super) fn add(&mut self, endpoint: Handle) -> core::result::Result<(), AllocError> {
+        if self.buffer.is_empty() {
+            let grown = self.buffer.resize(BUFFER, 0, GFP_KERNEL | __GFP_NOWARN);
+            grown.map_err(|_| AllocError)?;
+        }
+        self.endpoints.push(endpoint)
+    }
+
+    /// Serves those that have something to be done.
+    pub(super) fn serve(&mut self, model: &mut Model, platform: &Platform) -> Left {
+        if model.is_quiesced() {
+            return Left::Nothing;
+        }
+        sweep(model);
+        let mut left = Left::Nothing;
+        let mut index = 0;
+        while let Some(&handle) = self.endpoints.get(index) {
+            let Some(endpoint) = model.endpoint(handle) else {
+                self.forget(index);
+                continue;
+            };
+            index += 1;
+            let woken = endpoint.socket.inner.woken();
+            if !core::mem::take(&mut endpoint.socket.kicked) && !woken {
+                continue;
+            }
+            let mut turn = Turn {
+                model,
+                platform,
+                handle,
+                buffer: &mut self.buffer,
+            };
+            if turn.serve() == Left::More {
+                turn.again();
+                left = Left::More;
+            }
+        }
+        left
+    }
+
+    fn forget(&mut self, index: usize) {
+        let last = self.endpoints.len().saturating_sub(1);
+        self.endpoints.swap(index, last);
+        self.endpoints.pop();
+    }
+}
+
+/// Notes which endpoints were kicked.
+fn sweep(model: &mut Model) {
+    let mut sweep = Sweep::new();
+    loop {
+        let owner = model.doorbell().and_then(|doorbell| {
+            let area = doorbell.area.ring.as_ref()?;
+            // an area that cannot be read is noticed when a slot is
+            sweep.next(&doorbell.slots, area).ok().flatten()
+        });
+        match owner {
+            Some(SlotOwner::Ep(handle)) => {
+                if let Some(endpoint) = model.endpoint(handle) {
+                    endpoint.socket.kicked = true;
+                }
+            }
+            Some(SlotOwner::Cq(_)) => {}
+            None => return,
+        }
+    }
+}
+
+/// A turn of one endpoint.
+struct Turn<'a> {
+    model: &'a mut Model,
+    platform: &'a Platform,
+    handle: Handle,
+    buffer: &'a mut [u8],
+}
+
+impl Turn<'_> {
+    fn endpoint(&mut self) -> Result<&mut model::device::Endpoint<Ring, sockets::Socket>> {
+        self.model.endpoint(self.handle).ok_or(Status::NoEnt)
+    }
+
+    fn slot(&self, slot: u32) -> Result<Slot<'_, Ring>> {
+        let area = self.model.doorbell().and_then(|one| one.area.ring.as_ref());
+        Ok(Slot::new(area.ok_or(Status::Fault)?, slot))
+    }
+
+    fn again(&mut self) {
+        if let Ok(endpoint) = self.endpoint() {
+            endpoint.socket.kicked = true;
+        }
+    }
+
+    fn serve(&mut self) -> Left {
+        self.hear();
+        // an endpoint that only listens has no queues
+        let Ok(Some(_)) = self.endpoint().map(|endpoint| endpoint.queues.as_ref()) else {
+            return Left::Nothing;
+        };
+        let left = self.offer().and_then(|()| {
+            let sent = self.send()?;
+            let received = self.receive()?;
+            Ok(sent == Left::More || received == Left::More)
+        });
+        let more = left.unwrap_or_else(|status| {
+            self.model.failed(self.handle, status);
+            false
+        });
+        let flushed = self.flush();
+        self.announce();
+        if more || flushed == Left::More || self.rearm().unwrap_or(false) {
+            Left::More
+        } else {
+            Left::Nothing
+        }
+    }
+
+    /// Takes notice of what the socket has to say.
+    fn hear(&mut self) {
+        let handle = self.handle;
+        let Ok(endpoint) = self.endpoint() else {
+            return;
+        };
+        let ready = endpoint.socket.inner.poll();
+        let error = if ready.failed() {
+            endpoint.socket.inner.error()
+        } else {
+            Ok(())
+        };
+        let error = error.map_err(sockets::status);
+        match (endpoint.state(), error) {
+            (EpState::Connecting, Err(status)) => self.model.connected(handle, Err(status)),
+            (EpState::Connecting, Ok(())) if ready.writable() => {
+                self.model.connected(handle, Ok(()));
+            }
+            (EpState::Connected, Err(status)) => self.model.failed(handle, status),
+            (EpState::Listening, _) if ready.readable() => self.model.pending(handle),
+            _ => {}
+        }
+    }
+
+    /// Takes notice of the driver's indices.
+    fn offer(&mut self) -> Result {
+        let slot = self.queues()?.slot;
+        let slot = self.slot(slot)?;
+        let (sq, rq) = (slot.sq_pi()?, slot.rq_pi()?);
+        let queues = self.queues()?;
+        queues.send.queue.offer(sq)?;
+        queues.receive.queue.offer(rq)?;
+        Ok(())
+    }
+
+    fn queues(&mut self) -> Result<&mut model::device::Queues<Ring>> {
+        self.endpoint()?.queues.as_mut().ok_or(Status::State)
+    }
+
+    /// Asks for kicks from here on. `true` if there is something already.
+    fn rearm(&mut self) -> Result<bool> {
+        let queues = self.queues()?;
+        let number = queues.slot;
+        let (sq, rq) = (queues.send.queue.offered(), queues.receive.queue.offered());
+        let slot = self.slot(number)?;
+        slot.ask_for_kick(sq, rq)?;
+        Ok((slot.sq_pi()?, slot.rq_pi()?) != (sq, rq))
+    }
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the device model stands on: memory that was mapped for the device, and its namespace.
+//!
+//! There are two ways by which memory comes to a device, and a device that was given none has none.
+//! Memory of a process (`vhost_vdpa`) is an [`Area`], of which blocks are pinned on first use. Memory
+//! of this kernel (`virtio_vdpa`) is there anyway: its driver keeps it until the device has given it
+//! back or was reset, and unmaps it before it frees it.
+//!
+//! The lock of [`crate::model::memory`] keeps interrupts off, because drivers map buffers in any
+//! context. Nothing is allocated, pinned or waited for under it.
+
+use crate::{
+    model::{
+        access::Access,
+        memory::{
+            keeper::{
+                self,
+                PinError, //
+            },
+            BlockId,
+            Counters,
+            Fault,
+            Keeper,
+            Limits,
+            MapError,
+            Memory,
+            MemoryError,
+            Owner,
+            Region,
+            Want, //
+        },
+        shared::Shared,
+        span::Span, //
+    },
+    sys::{
+        area::{
+            Area,
+            KernelMemory,
+            Pinned, //
+        },
+        net::Net,
+        page::{
+            self,
+            Page,
+            PageRef, //
+        },
+        vdpa::Vdpa, //
+    }, //
+};
+use kernel::{
+    new_condvar,
+    new_mutex,
+    new_spinlock_irq,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        CondVar,
+        Mutex,
+        SpinLockIrq, //
+    }, //
+};
+
+/// Where the host finds the memory of a region.
+#[derive(Clone)]
+pub(crate) enum Backing {
+    /// In a process.
+    Area(Area),
+    /// In this kernel.
+    Kernel(KernelMemory),
+}
+
+/// Memory that can be used.
+pub(crate) enum Pages {
+    Pinned(Pinned),
+    Kernel(KernelMemory),
+}
+
+impl Pages {
+    /// Calls `f` with the page that has the byte `offset`, and where it is there.
+    fn with_page<R>(&self, offset: u64, f: impl FnOnce(&Page<'_>, usize) -> R) -> Option<R> {
+        match self {
+            Pages::Pinned(pinned) => {
+                let in_page = (offset % PAGE_SIZE as u64) as usize;
+                Some(f(&pinned.page(offset)?, in_page))
+            }
+            Pages::Kernel(memory) => {
+                let rest = memory.skip(offset)?;
+                let page = rest.page()?;
+                Some(f(&page, rest.offset_in_page()))
+            }
+        }
+    }
+
+    /// The page that has the byte `offset`, to be kept.
+    pub(crate) fn page_ref(&self, offset: u64) -> Option<PageRef> {
+        self.with_page(offset, |page, _| PageRef::new(page))
+            .flatten()
+    }
+}
+
+type DeviceMemory = Memory<Backing, Pages>;
+
+/// Memory and namespace of a device.
+#[pin_data]
+pub(crate) struct Platform {
+    vdpa: Vdpa,
+    /// Where its connections are made. Changes only while no driver is at work.
+    #[pin]
+    net: Mutex<Option<Net>>,
+    #[pin]
+    inner: SpinLockIrq<Inner>,
+    /// Something has changed that those who wait should look at.
+    #[pin]
+    changed: CondVar,
+}
+
+struct Inner {
+    memory: DeviceMemory,
+    /// Whether `memory` has room for anything: it gets that with the first mapping.
+    in_use: bool,
+    /// Pages that may be pinned.
+    quota: u64,
+    /// The next IOVA for memory of the kernel.
+    next: u64,
+}
+
+/// Who maps memory, which says how many regions there will be at most.
+#[derive(Clone, Copy)]
+pub(crate) enum Mapper {
+    /// A virtual machine: some dozens.
+    Machine,
+    /// One of whom all memory is pinned: one for each run of pages, up to the limit of vhost_vdpa.
+    PinnedMachine,
+    /// A driver in this kernel: one for each buffer.
+    Driver,
+}
+
+impl Mapper {
+    fn regions(self) -> u32 {
+        match self {
+            Mapper::Machine => 256,
+            Mapper::PinnedMachine => 2048,
+            Mapper::Driver => 1024,
+        }
+    }
+}
+
+/// Blocks at most: twice as many as the default quota has whole ones.
+const BLOCKS: u32 = 256;
+
+/// Addresses for kernel memory begin here; below, a mistake of a driver meets nothing.
+const FIRST_IOVA: u64 = 2 << 20;
+
+impl Platform {
+    /// No memory, of which up to `quota` bytes may be pinned, and no namespace.
+    pub(crate) fn new(vdpa: Vdpa, quota: u64) -> impl PinInit<Platform, Error> {
+        try_pin_init!(Platform {
+            vdpa,
+            net <- new_mutex!(None, "vstellar::Platform::net"),
+            inner <- new_spinlock_irq!(Inner {
+                memory: Memory::new(Limits { regions: 0, blocks: 0, pages: 0 })
+                    .map_err(|_| ENOMEM)?,
+                in_use: false,
+                quota: quota / PAGE_SIZE as u64,
+                next: FIRST_IOVA,
+            }, "vstellar::Platform::inner"),
+            changed <- new_condvar!("vstellar::Platform::changed"),
+        })
+    }
+
+    /// Makes room for regions, if that was not done yet. Process context.
+    pub(crate) fn prepare(&self, mapper: Mapper) -> Result {
+        if self.inner.lock().in_use {
+            return Ok(());
+        }
+        let mut memory = Memory::new(Limits {
+            regions: mapper.regions(),
+            blocks: BLOCKS,
+            pages: 0,
+        })
+        .map_err(|_| ENOMEM)?;
+        let mut inner = self.inner.lock();
+        if !inner.in_use {
+            memory.set_quota(inner.quota);
+            core::mem::swap(&mut inner.memory, &mut memory);
+            inner.in_use = true;
+        }
+        drop(inner);
+        Ok(())
+    }
+
+    /// Assigns a namespace, or none.
+    pub(crate) fn set_net(&self, net: Option<Net>) {
+        *self.net.lock() = net;
+    }
+
+    /// Calls `f` with the namespace, if there is one, and with whom its sockets wake.
+    pub(crate) fn with_net<R>(&self, f: impl FnOnce(&Net, &Vdpa) -> R) -> Option<R> {
+        self.net.lock().as_ref().map(|net| f(net, &self.vdpa))
+    }
+
+    /// Lets up to `quota` bytes be pinned from now on.
+    pub(crate) fn set_quota(&self, quota: u64) {
+        let mut inner = self.inner.lock();
+        inner.quota = quota / PAGE_SIZE as u64;
+        let pages = inner.quota;
+        inner.memory.set_quota(pages);
+    }
+
+    /// What has been pinned so far, and how many bytes are at the moment.
+    pub(crate) fn counters(&self) -> (Counters, u64) {
+        self.with(|memory| {
+            let bytes = memory.charged().saturating_mul(PAGE_SIZE as u64);
+            (memory.counters(), bytes)
+        })
+    }
+
+    /// Gives the device memory of a process.
+    pub(crate) fn map_area(&self, span: Span, access: Access, area: Area) -> Result {
+        self.map(Region {
+            span,
+            access,
+            owner: Owner::Guest,
+            backing: Backing::Area(area),
+        })
+    }
+
+    /// Gives it `size` bytes of this kernel's, and returns their IOVA. Any context.
+    ///
+    /// No IOVA is given a second time (there are enough for a million a second and half a million
+    /// years), so whoever is late finds nothing.
+    pub(crate) fn map_kernel(
+        &self,
+        memory: KernelMemory,
+        size: u64,
+        access: Access,
+    ) -> Result<u64> {
+        let page = PAGE_SIZE as u64;
+        let mut inner = self.inner.lock();
+        let offset = memory.offset_in_page() as u64;
+        let iova = inner.next.checked_add(offset).ok_or(ENOSPC)?;
+        let span = Span::new(iova, size).ok_or(EINVAL)?;
+        let end = span.last().checked_add(1);
+        let next = end.and_then(|end| end.checked_next_multiple_of(page));
+        let next = next.ok_or(ENOSPC)?;
+        let region = Region {
+            span,
+            access,
+            owner: Owner::HostKernel,
+            backing: Backing::Kernel(memory),
+        };
+        inner.memory.map(region).map_err(map_error)?;
+        inner.next = next;
+        Ok(iova)
+    }
+
+    fn map(&self, region: Region<Backing>) -> Result {
+        let mapped = self.inner.lock().memory.map(region);
+        mapped.map(drop).map_err(map_error)
+    }
+
+    /// Takes memory of a process away; waits until the device does not use it, for which `revoke` makes
+    /// what stands on it let go. Process context.
+    pub(crate) fn unmap(&self, span: Span, revoke: impl FnOnce()) {
+        // It waits until it has ended well.
+        let _ = keeper::unmap(self, span, revoke);
+    }
+
+    /// Takes memory of the kernel away, which nobody uses any more. Any context.
+    pub(crate) fn unmap_kernel(&self, span: Span) {
+        self.inner.lock().memory.unmap(span);
+        self.changed.notify_all();
+    }
+}
+
+impl Platform {
+    /// Calls `f` with the page at the beginning of what is wanted, the place there, and how many of the
+    /// bytes are behind it. Returns the block as well.
+    fn at<R>(
+        &self,
+        want: &Want,
+        f: impl FnOnce(&Page<'_>, usize, usize) -> R,
+    ) -> Result<(R, BlockId), MemoryError> {
+        let piece = keeper::acquire(self, want)?;
+        let block = piece.held.block();
+        let (result, loose) = self.with(|memory| {
+            let mapped = usize::try_from(piece.span.len()).unwrap_or(usize::MAX);
+            let result = memory.pages(&piece.held).and_then(|pages| {
+                pages.with_page(piece.offset, |page, offset| {
+                    f(page, offset, mapped.min(PAGE_SIZE - offset))
+                })
+            });
+            (result, memory.release(piece.held))
+        });
+        if loose {
+            keeper::reclaim(self);
+        }
+        let result = result.ok_or(MemoryError::Failed)?;
+        Ok((result, block))
+    }
+
+    /// Copies from the beginning of what is wanted; returns how much, and from which block.
+    pub(crate) fn read_piece(
+        &self,
+        want: &Want,
+        into: &mut [u8],
+    ) -> Result<(usize, BlockId), MemoryError> {
+        self.at(want, |page, offset, len| {
+            let len = len.min(into.len());
+            page.read(offset, into.get_mut(..len).unwrap_or_default())
+        })
+    }
+
+    /// Copies to the beginning of what is wanted; returns how much, and to which block.
+    pub(crate) fn write_piece(
+        &self,
+        want: &Want,
+        from: &[u8],
+    ) -> Result<(usize, BlockId), MemoryError> {
+        self.at(want, |page, offset, len| {
+            let len = len.min(from.len());
+            page.write(offset, from.get(..len).unwrap_or_default())
+        })
+    }
+
+    /// Calls `f` with the page and the place of a value, all of which has to be there.
+    fn value<T, R>(
+        &self,
+        addr: u64,
+        access: Access,
+        f: impl FnOnce(&Page<'_>, usize) -> Option<R>,
+    ) -> Result<R, MemoryError> {
+        let size = size_of::<T>();
+        let want = want(addr, size, access)?;
+        let (value, _) = self.at(&want, |page, offset, len| {
+            (len == size).then(|| f(page, offset)).flatten()
+        })?;
+        value.ok_or(MemoryError::Unmapped)
+    }
+}
+
+impl Shared for Platform {
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        let (mut at, mut rest) = (at, into);
+        while !rest.is_empty() {
+            let want = want(at, rest.len(), Access::READ)?;
+            let (n, _) = self.read_piece(&want, rest)?;
+            rest = rest.get_mut(n..).unwrap_or_default();
+            at = at.checked_add(n as u64).ok_or(MemoryError::Unmapped)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), MemoryError> {
+        let (mut at, mut rest) = (at, from);
+        while !rest.is_empty() {
+            let want = want(at, rest.len(), Access::WRITE)?;
+            let (n, _) = self.write_piece(&want, rest)?;
+            rest = rest.get(n..).unwrap_or_default();
+            at = at.checked_add(n as u64).ok_or(MemoryError::Unmapped)?;
+        }
+        Ok(())
+    }
+
+    fn load16(&self, at: u64) -> Result<u16, MemoryError> {
+        self.value::<u16, _>(at, Access::READ, |page, offset| page.load16(offset))
+    }
+
+    fn load32(&self, at: u64) -> Result<u32, MemoryError> {
+        self.value::<u32, _>(at, Access::READ, |page, offset| page.load32(offset))
+    }
+
+    fn store16(&self, at: u64, value: u16) -> Result<(), MemoryError> {
+        self.value::<u16, _>(at, Access::WRITE, |page, offset| {
+            page.store16(offset, value)
+        })
+    }
+
+    fn store32(&self, at: u64, value: u32) -> Result<(), MemoryError> {
+        self.value::<u32, _>(at, Access::WRITE, |page, offset| {
+            page.store32(offset, value)
+        })
+    }
+
+    fn take32(&self, at: u64) -> Result<u32, MemoryError> {
+        self.value::<u32, _>(at, Access::READ_WRITE, |page, offset| page.take32(offset))
+    }
+
+    fn fence(&self) {
+        page::fence();
+    }
+}
+
+fn want(addr: u64, len: usize, access: Access) -> Result<Want, MemoryError> {
+    let span = Span::new(addr, len as u64).ok_or(MemoryError::Unmapped)?;
+    Ok(Want::new(span, access))
+}
+
+fn map_error(error: MapError) -> Error {
+    match error {
+        MapError::Overlap => EEXIST,
+        MapError::Alignment => EINVAL,
+        MapError::Limit => ENOSPC,
+    }
+}
+
+impl Keeper for Platform {
+    type Backing = Backing;
+    type Pages = Pages;
+
+    fn with<R>(&self, f: impl FnOnce(&mut DeviceMemory) -> R) -> R {
+        f(&mut self.inner.lock().memory)
+    }
+
+    fn pin(&self, fault: &Fault<Backing>) -> Result<Pages, PinError> {
+        match &fault.backing {
+            Backing::Area(area) => match area.pin(fault.offset, fault.len, fault.writable) {
+                Ok(pinned) => Ok(Pages::Pinned(pinned)),
+                Err(error) if error == ENOBUFS || error == ENOMEM => Err(PinError::Quota),
+                Err(_) => Err(PinError::Fault),
+            },
+            Backing::Kernel(memory) => memory
+                .skip(fault.offset)
+                .map(Pages::Kernel)
+                .ok_or(PinError::Fault),
+        }
+    }
+
+    fn unpin(&self, pages: Pages, dirty: bool) {
+        if let Pages::Pinned(pinned) = pages {
+            pinned.unpin(dirty);
+        }
+    }
+
+    fn wait(&self, seen: u64) -> Result<(), MemoryError> {
+        let mut inner = self.inner.lock();
+        while inner.memory.progress() == seen {
+            self.changed.wait(&mut inner);
+        }
+        Ok(())
+    }
+
+    fn wake(&self) {
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Rings and doorbells of a driver, within reach for as long as they are in use.
+//!
+//! The blocks that they lie in are in use all the time, so unmapping waits until the device has let go
+//! of them; and each page has a reference of its own, so what is read here is never anything else.
+
+use crate::{
+    host::List,
+    model::{
+        access::Access,
+        device::Mapping,
+        memory::{
+            keeper,
+            Keeper,
+            MemoryError,
+            Piece,
+            Use,
+            Want, //
+        },
+        shared::Shared,
+        span::Span, //
+    },
+    platform::Platform,
+    sys::page::{
+        self,
+        Page,
+        PageRef, //
+    }, //
+};
+use kernel::page::PAGE_SIZE;
+
+/// Blocks that a ring can lie in: it is not larger than one.
+const BLOCKS: usize = 2;
+
+/// Memory of a driver; addresses are offsets in it.
+pub(crate) struct Ring {
+    pages: List<PageRef>,
+    uses: [Option<Use>; BLOCKS],
+    /// Where it begins in its first page, and how long it is.
+    start: u64,
+    len: u64,
+    access: Access,
+}
+
+impl Ring {
+    /// Whether all of `len` bytes at an offset are there, and may be used like this.
+    fn check(&self, at: u64, len: usize, access: Access) -> Result<(), MemoryError> {
+        let end = at.checked_add(len as u64);
+        if end.is_none_or(|end| end > self.len) {
+            return Err(MemoryError::Unmapped);
+        }
+        if !self.access.allows(access) {
+            return Err(MemoryError::Denied);
+        }
+        Ok(())
+    }
+
+    /// The page of an offset, and the place there.
+    fn locate(&self, at: u64) -> Result<(&PageRef, usize), MemoryError> {
+        let at = self.start.saturating_add(at);
+        let index = usize::try_from(at / PAGE_SIZE as u64).unwrap_or(usize::MAX);
+        let page = self.pages.get(index).ok_or(MemoryError::Unmapped)?;
+        Ok((page, (at % PAGE_SIZE as u64) as usize))
+    }
+
+    /// Calls `f` with the page of a value.
+    fn value<T, R>(
+        &self,
+        at: u64,
+        access: Access,
+        f: impl FnOnce(&Page<'_>, usize) -> Option<R>,
+    ) -> Result<R, MemoryError> {
+        self.check(at, size_of::<T>(), access)?;
+        let (page, offset) = self.locate(at)?;
+        f(&page.page(), offset).ok_or(MemoryError::Unmapped)
+    }
+}
+
+impl Shared for Ring {
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        self.check(at, into.len(), Access::READ)?;
+        let (mut at, mut rest) = (at, into);
+        while !rest.is_empty() {
+            let (page, offset) = self.locate(at)?;
+            let n = page.page().read(offset, rest);
+            rest = rest.get_mut(n..).unwrap_or_default();
+            at = at.saturating_add(n as u64);
+        }
+        Ok(())
+    }
+
+    fn write(&self, at: u64, from: &[u8]) -> Result<(), MemoryError> {
+        self.check(at, from.len(), Access::WRITE)?;
+        let (mut at, mut rest) = (at, from);
+        while !rest.is_empty() {
+            let (page, offset) = self.locate(at)?;
+            let n = page.page().write(offset, rest);
+            rest = rest.get(n..).unwrap_or_default();
+            at = at.saturating_add(n as u64);
+        }
+        Ok(())
+    }
+
+    fn load16(&self, at: u64) -> Result<u16, MemoryError> {
+        self.value::<u16, _>(at, Access::READ, |page, offset| page.load16(offset))
+    }
+
+    fn load32(&self, at: u64) -> Result<u32, MemoryError> {
+        self.value::<u32, _>(at, Access::READ, |page, offset| page.load32(offset))
+    }
+
+    fn store16(&self, at: u64, value: u16) -> Result<(), MemoryError> {
+        self.value::<u16, _>(at, Access::WRITE, |page, offset| {
+            page.store16(offset, value)
+        })
+    }
+
+    fn store32(&self, at: u64, value: u32) -> Result<(), MemoryError> {
+        self.value::<u32, _>(at, Access::WRITE, |page, offset| {
+            page.store32(offset, value)
+        })
+    }
+
+    fn take32(&self, at: u64) -> Result<u32, MemoryError> {
+        self.value::<u32, _>(at, Access::READ_WRITE, |page, offset| page.take32(offset))
+    }
+
+    fn fence(&self) {
+        page::fence();
+    }
+}
+
+impl Mapping for Platform {
+    type Ring = Ring;
+
+    fn open_ring(&self, span: Span, access: Access) -> Result<Ring, MemoryError> {
+        let mut ring = Ring {
+            pages: List::new(),
+            uses: [const { None }; BLOCKS],
+            start: span.first() % PAGE_SIZE as u64,
+            len: span.len(),
+            access,
+        };
+        match add_blocks(self, &mut ring, span) {
+            Ok(()) => Ok(ring),
+            Err(error) => {
+                self.close_ring(ring);
+                Err(error)
+            }
+        }
+    }
+
+    fn close_ring(&self, ring: Ring) {
+        for held in ring.uses.into_iter().flatten() {
+            keeper::release(self, held);
+        }
+    }
+}
+
+/// Takes all blocks of `span` in use.
+fn add_blocks(memory: &Platform, ring: &mut Ring, span: Span) -> Result<(), MemoryError> {
+    let mut rest = Some(span);
+    for index in 0..BLOCKS {
+        let Some(span) = rest else {
+            return Ok(());
+        };
+        let piece = keeper::acquire(memory, &Want::new(span, ring.access))?;
+        let next = piece.span.last().checked_add(1);
+        rest = next.and_then(|next| Span::between(next, span.last()));
+        let added = add_pages(memory, &mut ring.pages, &piece);
+        // kept in any case, for whoever lets go of the ring
+        if let Some(place) = ring.uses.get_mut(index) {
+            *place = Some(piece.held);
+        }
+        added?;
+    }
+    match rest {
+        None => Ok(()),
+        Some(_) => Err(MemoryError::Failed),
+    }
+}
+
+/// Refers to the pages of a piece.
+fn add_pages(
+    memory: &Platform,
+    pages: &mut List<PageRef>,
+    piece: &Piece,
+) -> Result<(), MemoryError> {
+    let mut done = 0;
+    while done < piece.span.len() {
+        let offset = piece.offset.saturating_add(done);
+        let found = memory.with(|memory| memory.pages(&piece.held)?.page_ref(offset));
+        let found = found.ok_or(MemoryError::Failed)?;
+        pages.push(found).map_err(|_| MemoryError::Quota)?;
+        // to where the next page begins
+        let at = piece.span.first().saturating_add(done);
+        done = done.saturating_add(PAGE_SIZE as u64 - at % PAGE_SIZE as u64);
+    }
+    Ok(())
+}

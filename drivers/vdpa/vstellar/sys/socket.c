@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sockets of a device; see socket.h. They are told apart from those of programs by
+ * nothing but who made them: the transport has no interface of its own for this.
+ *
+ * A socket is watched as poll(2) does it, by an entry in its wait queue, and what is
+ * woken is the device's work.
+ */
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/socket.h>
+#include <net/sock.h>
+
+#include "../../../../include/uapi/linux/strack.h"
+
+#include "socket.h"
+#include "vdpa.h"
+
+static int family = AF_ECONET;
+module_param(family, int, 0444);
+MODULE_PARM_DESC(family, "address family number of AF_STRACK, as strack.ko has it (default 19)");
+
+struct vstellar_socket {
+	struct socket *sock;
+	struct vstellar_vdpa *vs; /* stays longer: a device that goes has closed its sockets */
+	wait_queue_entry_t wait;
+	unsigned long woken; /* bit 0 */
+};
+
+/* Any context, with the wait queue's lock held. */
+static int vstellar_socket_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
+{
+	struct vstellar_socket *socket = container_of(wait, struct vstellar_socket, wait);
+
+	set_bit(0, &socket->woken);
+	vstellar_c_work_queue(socket->vs);
+	return 0;
+}
+
+/* Takes over @sock. */
+static struct vstellar_socket *vstellar_socket_watch(struct socket *sock, struct vstellar_vdpa *vs)
+{
+	struct vstellar_socket *socket = kzalloc_obj(*socket, GFP_KERNEL | __GFP_NOWARN);
+
+	if (!socket) {
+		sock_release(sock);
+		return NULL;
+	}
+	socket->sock = sock;
+	socket->vs = vs;
+	init_waitqueue_func_entry(&socket->wait, vstellar_socket_wake);
+	add_wait_queue(&sock->wq.wait, &socket->wait);
+	/* whatever has happened before */
+	set_bit(0, &socket->woken);
+	return socket;
+}
+
+int vstellar_c_socket_new(struct net *net, struct vstellar_vdpa *vs, struct vstellar_socket **out)
+{
+	struct socket *sock;
+	int err = sock_create_kern(net, family, SOCK_STREAM, 0, &sock);
+
+	if (err)
+		return err;
+	*out = vstellar_socket_watch(sock, vs);
+	return *out ? 0 : -ENOMEM;
+}
+
+void vstellar_c_socket_close(struct vstellar_socket *socket, bool abort)
+{
+	/* nobody is in there when this returns: the wait queue's lock was held around it */
+	remove_wait_queue(&socket->sock->wq.wait, &socket->wait);
+	if (abort)
+		sock_no_linger(socket->sock->sk);
+	sock_release(socket->sock);
+	kfree(socket);
+}
+
+/* --- addresses ----------------------------------------------------------- */
+
+static struct sockaddr_strack vstellar_sockaddr(const struct vstellar_address *address)
+{
+	struct sockaddr_strack sst = {
+		.sst_family = family, .sst_port = htons(address->port),
+	};
+
+	memcpy(sst.sst_addr, address->ip, sizeof(sst.sst_addr));
+	return sst;
+}
+
+int vstellar_c_socket_bind(struct vstellar_socket *socket, const struct vstellar_address *local)
+{
+	struct sockaddr_strack sst = vstellar_sockaddr(local);
+
+	return kernel_bind(socket->sock, (struct sockaddr_unsized *)&sst, sizeof(sst));
+}
+
+int vstellar_c_socket_connect(struct vstellar_socket *socket, const struct vstellar_address *peer)
+{
+	struct sockaddr_strack sst = vstellar_sockaddr(peer);
+
+	return kernel_connect(socket->sock, (struct sockaddr_unsized *)&sst, sizeof(sst), O_NONBLOCK);
+}
+
+int vstellar_c_socket_name(struct vstellar_socket *socket, bool peer,
+			   struct vstellar_address *address)
+{
+	union {
+		struct sockaddr_storage storage;
+		struct sockaddr_strack sst;
+	} u;
+	int len;
+
+	if (peer)
+		len = kernel_getpeername(socket->sock, (struct sockaddr *)&u.storage);
+	else
+		len = kernel_getsockname(socket->sock, (struct sockaddr *)&u.storage);
+	if (len < 0)
+		return len;
+	memcpy(address->ip, u.sst.sst_addr, sizeof(address->ip));
+	address->port = ntohs(u.sst.sst_port);
+	return 0;
+}
+
+/* --- connections --------------------------------------------------------- */
+
+int vstellar_c_socket_listen(struct vstellar_socket *socket, int backlog)
+{
+	return kernel_listen(socket->sock, backlog);
+}
+
+int vstellar_c_socket_accept(struct vstellar_socket *socket, struct vstellar_socket **accepted)
+{
+	struct socket *sock;
+	int err = kernel_accept(socket->sock, &sock, O_NONBLOCK);
+
+	if (err)
+		return err;
+	*accepted = vstellar_socket_watch(sock, socket->vs);
+	return *accepted ? 0 : -ENOMEM;
+}
+
+int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how)
+{
+	return kernel_sock_shutdown(socket->sock, how);
+}
+
+bool vstellar_c_socket_woken(struct vstellar_socket *socket)
+{
+	return test_and_clear_bit(0, &socket->woken);
+}
+
+u32 vstellar_c_socket_poll(struct vstellar_socket *socket)
+{
+	return (__force u32)socket->sock->ops->poll(NULL, socket->sock, NULL);
+}
+
+int vstellar_c_socket_error(struct vstellar_socket *socket)
+{
+	return sock_error(socket->sock->sk);
+}
+
+/* --- payload ------------------------------------------------------------- */
+
+ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const void *data, size_t len,
+			       bool more)
+{
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
+	};
+	struct kvec vec = { .iov_base = (void *)data, .iov_len = len };
+	ssize_t n = kernel_sendmsg(socket->sock, &msg, &vec, 1, len);
+
+	if (n != -EAGAIN)
+		return n;
+	set_bit(SOCK_NOSPACE, &socket->sock->flags);
+	/* ask to be woken, then look once more: there may be room by now */
+	smp_mb__after_atomic();
+	msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+	return kernel_sendmsg(socket->sock, &msg, &vec, 1, len);
+}
+
+ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, void *data, size_t len)
+{
+	struct kvec vec = { .iov_base = data, .iov_len = len };
+	struct msghdr msg = {};
+
+	return kernel_recvmsg(socket->sock, &msg, &vec, 1, len, MSG_DONTWAIT);
+}

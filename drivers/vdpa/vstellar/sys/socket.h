@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * AF_STRACK sockets of a device, in the namespace that was assigned to it. Nothing
+ * here waits for a peer. Process context.
+ */
+#ifndef _VSTELLAR_SOCKET_H
+#define _VSTELLAR_SOCKET_H
+
+#include <linux/types.h>
+
+struct net;
+struct vstellar_socket;
+struct vstellar_vdpa;
+
+/* An address: IPv6, or IPv4 as ::ffff:a.b.c.d. */
+struct vstellar_address {
+	u8 ip[16];
+	u16 port;
+};
+
+int vstellar_c_socket_new(struct net *net, struct vstellar_vdpa *vs,
+			  struct vstellar_socket **socket);
+/* with @abort without sending what is left; the device is not called any more */
+void vstellar_c_socket_close(struct vstellar_socket *socket, bool abort);
+
+int vstellar_c_socket_bind(struct vstellar_socket *socket, const struct vstellar_address *local);
+int vstellar_c_socket_listen(struct vstellar_socket *socket, int backlog);
+/* -EINPROGRESS as a rule */
+int vstellar_c_socket_connect(struct vstellar_socket *socket, const struct vstellar_address *peer);
+/* -EAGAIN if no connection waits */
+int vstellar_c_socket_accept(struct vstellar_socket *socket, struct vstellar_socket **accepted);
+/* @how: SHUT_RD and so on */
+int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how);
+int vstellar_c_socket_name(struct vstellar_socket *socket, bool peer,
+			   struct vstellar_address *address);
+
+/* -EAGAIN if there is no room, or nothing there: the device's work is queued when there is */
+ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const void *data, size_t len,
+			       bool more);
+ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, void *data, size_t len);
+
+/* whether something has happened since the last call */
+bool vstellar_c_socket_woken(struct vstellar_socket *socket);
+/* what poll(2) would say */
+u32 vstellar_c_socket_poll(struct vstellar_socket *socket);
+/* why it has failed, once */
+int vstellar_c_socket_error(struct vstellar_socket *socket);
+
+#endif /* _VSTELLAR_SOCKET_H */

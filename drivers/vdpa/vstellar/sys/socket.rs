@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! AF_STRACK sockets of a device.
+
+use super::{
+    bindings::{
+        self,
+        vstellar_address, //
+    },
+    net::Net,
+    vdpa::Vdpa, //
+};
+use core::ptr::{
+    null_mut,
+    NonNull, //
+};
+use kernel::{
+    error::to_result,
+    ffi::{
+        c_int,
+        c_long, //
+    },
+    prelude::*, //
+};
+
+/// A socket that wakes the device's work.
+///
+/// # Invariants
+///
+/// The pointer is from `vstellar_c_socket_new()` or `vstellar_c_socket_accept()`, and
+/// `vstellar_c_socket_close()` was not called for it.
+pub(crate) struct Socket(NonNull<bindings::vstellar_socket>);
+
+// SAFETY: A socket belongs to no thread.
+unsafe impl Send for Socket {}
+// SAFETY: As above; it has a lock of its own.
+unsafe impl Sync for Socket {}
+
+/// What poll(2) would say of a socket.
+#[derive(Clone, Copy)]
+pub(crate) struct Readiness(u32);
+
+impl Readiness {
+    /// There is something to be received or accepted.
+    pub(crate) fn readable(self) -> bool {
+        self.0 & bindings::POLLIN != 0
+    }
+
+    /// It is connected, and there is room.
+    pub(crate) fn writable(self) -> bool {
+        self.0 & bindings::POLLOUT != 0
+    }
+
+    /// It has failed.
+    pub(crate) fn failed(self) -> bool {
+        self.0 & bindings::POLLERR != 0
+    }
+}
+
+impl Socket {
+    /// A new one in a namespace. It wakes the work of `vdpa`, and is dropped before that goes.
+    pub(crate) fn new(net: &Net, vdpa: &Vdpa) -> Result<Socket> {
+        let mut socket = null_mut();
+        // SAFETY: The namespace and the device are there, `socket` is valid for a write.
+        to_result(unsafe {
+            bindings::vstellar_c_socket_new(net.as_ptr(), vdpa.as_ptr(), &mut socket)
+        })?;
+        // INVARIANT: It was made just now.
+        NonNull::new(socket).map(Socket).ok_or(ENOMEM)
+    }
+
+    pub(crate) fn bind(&self, local: &vstellar_address) -> Result {
+        // SAFETY: By the type invariant.
+        to_result(unsafe { bindings::vstellar_c_socket_bind(self.0.as_ptr(), local) })
+    }
+
+    pub(crate) fn listen(&self, backlog: c_int) -> Result {
+        // SAFETY: By the type invariant.
+        to_result(unsafe { bindings::vstellar_c_socket_listen(self.0.as_ptr(), backlog) })
+    }
+
+    /// Begins to connect; what becomes of it is seen by polling.
+    pub(crate) fn connect(&self, peer: &vstellar_address) -> Result {
+        // SAFETY: By the type invariant.
+        let result = unsafe { bindings::vstellar_c_socket_connect(self.0.as_ptr(), peer) };
+        if result == -(bindings::EINPROGRESS as c_int) {
+            return Ok(());
+        }
+        to_result(result)
+    }
+
+    /// A connection that waits, or `EAGAIN`.
+    pub(crate) fn accept(&self) -> Result<Socket> {
+        let mut accepted = null_mut();
+        // SAFETY: By the type invariant; `accepted` is valid for a write.
+        to_result(unsafe { bindings::vstellar_c_socket_accept(self.0.as_ptr(), &mut accepted) })?;
+        // INVARIANT: It was made just now.
+        NonNull::new(accepted).map(Socket).ok_or(ENOMEM)
+    }
+
+    /// `how` as for shutdown(2).
+    pub(crate) fn shutdown(&self, how: c_int) -> Result {
+        // SAFETY: By the type invariant.
+        to_result(unsafe { bindings::vstellar_c_socket_shutdown(self.0.as_ptr(), how) })
+    }
+
+    /// Its own address, or the other end's.
+    pub(crate) fn name(&self, peer: bool) -> Result<vstellar_address> {
+        let mut address = vstellar_address {
+            ip: [0; 16],
+            port: 0,
+        };
+        // SAFETY: By the type invariant; `address` is valid for a write.
+        to_result(unsafe {
+            bindings::vstellar_c_socket_name(self.0.as_ptr(), peer, &mut address)
+        })?;
+        Ok(address)
+    }
+
+    /// Sends what there is room for; `EAGAIN` if there is none.
+    pub(crate) fn send(&self, data: &[u8], more: bool) -> Result<usize> {
+        // SAFETY: By the type invariant; the bytes are only read.
+        count(unsafe {
+            let (data, len) = (data.as_ptr().cast(), data.len());
+            bindings::vstellar_c_socket_send(self.0.as_ptr(), data, len, more)
+        })
+    }
+
+    /// Receives what is there, nothing at the end; `EAGAIN` if there is nothing yet.
+    pub(crate) fn recv(&self, into: &mut [u8]) -> Result<usize> {
+        // SAFETY: By the type invariant; the bytes are valid for writes.
+        count(unsafe {
+            let (data, len) = (into.as_mut_ptr().cast(), into.len());
+            bindings::vstellar_c_socket_recv(self.0.as_ptr(), data, len)
+        })
+    }
+
+    /// Whether something has happened since the last call.
+    pub(crate) fn woken(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::vstellar_c_socket_woken(self.0.as_ptr()) }
+    }
+
+    pub(crate) fn poll(&self) -> Readiness {
+        // SAFETY: By the type invariant.
+        Readiness(unsafe { bindings::vstellar_c_socket_poll(self.0.as_ptr()) })
+    }
+
+    /// Why it has failed, if that was not told yet.
+    pub(crate) fn error(&self) -> Result {
+        // SAFETY: By the type invariant.
+        to_result(unsafe { bindings::vstellar_c_socket_error(self.0.as_ptr()) })
+    }
+
+    /// Ends it; with `abort` without sending what is left.
+    pub(crate) fn close(self, abort: bool) {
+        // SAFETY: By the type invariant; it is not dropped as well.
+        unsafe { bindings::vstellar_c_socket_close(self.0.as_ptr(), abort) }
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant, and this is the end of it.
+        unsafe { bindings::vstellar_c_socket_close(self.0.as_ptr(), true) }
+    }
+}
+
+fn count(result: c_long) -> Result<usize> {
+    match usize::try_from(result) {
+        Ok(n) => Ok(n),
+        Err(_) => Err(Error::from_errno(c_int::try_from(result)?)),
+    }
+}
