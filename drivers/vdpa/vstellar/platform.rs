@@ -121,8 +121,16 @@ struct Inner {
     in_use: bool,
     /// Pages that may be pinned.
     quota: u64,
+    /// Pages that the owner of the memory may have pinned.
+    limit: u64,
     /// The next IOVA for memory of the kernel.
     next: u64,
+}
+
+impl Inner {
+    fn apply_quota(&mut self) {
+        self.memory.set_quota(self.quota.min(self.limit));
+    }
 }
 
 /// Who maps memory, which says how many regions there will be at most.
@@ -163,6 +171,7 @@ impl Platform {
                     .map_err(|_| ENOMEM)?,
                 in_use: false,
                 quota: quota / PAGE_SIZE as u64,
+                limit: u64::MAX,
                 next: FIRST_IOVA,
             }, "vstellar::Platform::inner"),
             changed <- new_condvar!("vstellar::Platform::changed"),
@@ -182,7 +191,7 @@ impl Platform {
         .map_err(|_| ENOMEM)?;
         let mut inner = self.inner.lock();
         if !inner.in_use {
-            memory.set_quota(inner.quota);
+            memory.set_quota(inner.quota.min(inner.limit));
             core::mem::swap(&mut inner.memory, &mut memory);
             inner.in_use = true;
         }
@@ -204,8 +213,20 @@ impl Platform {
     pub(crate) fn set_quota(&self, quota: u64) {
         let mut inner = self.inner.lock();
         inner.quota = quota / PAGE_SIZE as u64;
-        let pages = inner.quota;
-        inner.memory.set_quota(pages);
+        inner.apply_quota();
+    }
+
+    /// Keeps to what the owner of the memory may have pinned, by letting go of what was not used for
+    /// long. Others may pin for it, too, so this is not a promise.
+    fn set_limit(&self, pages: u64) {
+        let mut inner = self.inner.lock();
+        inner.limit = pages;
+        inner.apply_quota();
+    }
+
+    /// Unpins what left the cache and waits for someone who may sleep. Process context.
+    pub(crate) fn settle(&self) {
+        keeper::reclaim(self);
     }
 
     /// What has been pinned so far, and how many bytes are at the moment.
@@ -218,6 +239,7 @@ impl Platform {
 
     /// Gives the device memory of a process.
     pub(crate) fn map_area(&self, span: Span, access: Access, area: Area) -> Result {
+        self.set_limit(self.vdpa.pin_limit());
         self.map(Region {
             span,
             access,
@@ -285,8 +307,12 @@ impl Platform {
         let piece = keeper::acquire(self, want)?;
         let block = piece.held.block();
         let (result, loose) = self.with(|memory| {
+            // Memory of the kernel is its owner's again when it was unmapped, which happens under this
+            // lock as well: it is not looked at any more then.
+            let dying = memory.is_dying(&piece.held);
+            let pages = memory.pages(&piece.held).filter(|_| !dying);
             let mapped = usize::try_from(piece.span.len()).unwrap_or(usize::MAX);
-            let result = memory.pages(&piece.held).and_then(|pages| {
+            let result = pages.and_then(|pages| {
                 pages.with_page(piece.offset, |page, offset| {
                     f(page, offset, mapped.min(PAGE_SIZE - offset))
                 })
@@ -296,7 +322,7 @@ impl Platform {
         if loose {
             keeper::reclaim(self);
         }
-        let result = result.ok_or(MemoryError::Failed)?;
+        let result = result.ok_or(MemoryError::Unmapped)?;
         Ok((result, block))
     }
 

@@ -241,6 +241,7 @@ impl Device {
             self.vdpa.stop_work();
         }
         self.state.lock().reset(&self.platform);
+        self.platform.settle();
         *run = Run::Off;
     }
 

@@ -51,6 +51,8 @@ impl Device {
             Err(Violation::Broken) => {}
             Err(_) => state.need_reset(),
         }
+        drop(state);
+        self.platform.settle();
     }
 }
 

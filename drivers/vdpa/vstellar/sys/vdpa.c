@@ -109,6 +109,11 @@ bool vstellar_c_has_mm(const struct vstellar_vdpa *vs)
 	return READ_ONCE(vs->owner.mm);
 }
 
+u64 vstellar_c_pin_limit(const struct vstellar_vdpa *vs)
+{
+	return vs->owner.mm ? vs->owner.limit : U64_MAX;
+}
+
 bool vstellar_c_module_get(void)
 {
 	return try_module_get(THIS_MODULE);

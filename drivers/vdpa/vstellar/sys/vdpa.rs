@@ -86,6 +86,12 @@ impl Vdpa {
         unsafe { bindings::vstellar_c_take_kicks(self.0.as_ptr(), index) }
     }
 
+    /// Pages that the process may have pinned whose memory it uses.
+    pub(crate) fn pin_limit(&self) -> u64 {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::vstellar_c_pin_limit(self.0.as_ptr()) }
+    }
+
     /// Whether its driver is a process whose memory it can use.
     pub(crate) fn has_mm(&self) -> bool {
         // SAFETY: By the type invariant.
