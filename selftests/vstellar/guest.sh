@@ -10,14 +10,23 @@
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
 
 require_vstellar
-require_command vguest
+require_command vguest vsettings
 TIMES=$(how_often 20 5 3)
 
-# guest TEST: with a device of its own
+# guest TEST [MIB]: with a device of its own
 guest() {
 	local rc=0
 	add_device vs0 vhost_vdpa || return 1
-	vguest "$1" "$(vhost_of vs0)" || rc=$?
+	vguest "$1" "$(vhost_of vs0)" ${2:+"$2"} || rc=$?
+	del_device vs0 || return 1
+	return "$rc"
+}
+
+# The device may pin two blocks.
+quota() {
+	local rc=0
+	add_device vs0 vhost_vdpa && vsettings vs0 quota=4194304 || return 1
+	vguest quota "$(vhost_of vs0)" || rc=$?
 	del_device vs0 || return 1
 	return "$rc"
 }
@@ -39,13 +48,15 @@ killed() {
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 16
 ktap_test_result "the configuration can be read" guest config
 ktap_test_result "features are negotiated" guest features
 ktap_test_result "queues are set up" guest queues
 ktap_test_result "memory is mapped by its rights" guest map
 ktap_test_result "without memory no address means anything" guest nomap
 ktap_test_result "memory is pinned when it is used" guest pinned
+ktap_test_result "no more is pinned than the device may" quota
+ktap_test_result "no more is pinned than the process may" guest limit
 ktap_test_result "commands are answered" guest hello
 ktap_test_result "chains that break the rules break the queue" guest chains
 ktap_test_result "reset under load" guest reset
@@ -54,8 +65,9 @@ ktap_test_result "suspended and resumed" guest suspend
 ktap_test_result "killed at work" killed
 unload_vstellar
 load_vstellar use_va=0
-# all memory counts against this limit now
+# all memory counts against this limit now; and vhost_vdpa has one of 2048 runs of pages, so
+# that there must not be more pages than that
 ulimit -l unlimited
-ktap_test_result "commands are answered, all memory pinned" guest hello
-ktap_test_result "reset under load, all memory pinned" guest reset
+ktap_test_result "commands are answered, all memory pinned" guest hello 4
+ktap_test_result "reset under load, all memory pinned" guest reset 4
 ktap_finished

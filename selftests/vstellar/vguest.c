@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vguest TEST DEVICE: one thing that a guest, or the machine that it runs on, does
+ * vguest TEST DEVICE [MIB]: one thing that a guest, or the machine that it runs on, does
  * to /dev/vhost-vdpa-N, right or wrong. Exits with 0 if the device took it as it
  * should, else says what it did instead.
  */
@@ -14,16 +14,20 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "vguest.h"
 
-#define RAM		(16ul << 20)
 #define BLOCK		(2ul << 20)
 #define STEPS		(VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER)
 #define CONTROL		VIRTIO_VSTELLAR_VQ_CTRL
 
 static const char *path;
+static size_t ram = 16ul << 20;
 static int failures;
 
 #define expect(got, want) expect_at(__LINE__, #got, got, want)
@@ -47,7 +51,7 @@ static void must(int err, const char *what)
 static void open_device(struct guest *g)
 {
 	must(guest_open(g, path), path);
-	must(guest_memory(g, RAM), "memory");
+	must(guest_memory(g, ram), "memory");
 }
 
 /* Kilobytes that this process has pinned. */
@@ -125,7 +129,7 @@ static void test_queues(void)
 	struct vhost_vring_state large = { .index = VIRTIO_VSTELLAR_NVQS, .num = 8 };
 	struct guest g;
 
-	must(guest_start(&g, path, RAM), "start");
+	must(guest_start(&g, path, ram), "start");
 	/* not while it is in use; not beyond the last; no ring of odd address */
 	odd.avail_user_addr = odd.used_user_addr = GUEST_IOVA;
 	expect(ioctl(g.fd, VHOST_SET_VRING_ADDR, &odd), -1);
@@ -202,8 +206,8 @@ static void test_nomap(void)
 {
 	struct guest g;
 
-	must(guest_start(&g, path, RAM), "start");
-	expect(guest_unmap(&g, GUEST_IOVA, RAM), 0);
+	must(guest_start(&g, path, ram), "start");
+	expect(guest_unmap(&g, GUEST_IOVA, ram), 0);
 	guest_offer(&g, CONTROL, 0);
 	guest_kick(&g, CONTROL);
 	expect(guest_wait(&g, CONTROL, 300), -ETIME);
@@ -216,14 +220,53 @@ static void test_pinned(void)
 {
 	struct guest g;
 
-	must(guest_start(&g, path, RAM), "start");
+	must(guest_start(&g, path, ram), "start");
 	expect(guest_hello(&g), VIRTIO_VSTELLAR_OK);
 	/* the rings and the buffers are in the first block */
 	expect(pinned_kb(), BLOCK >> 10);
-	expect(guest_unmap(&g, GUEST_IOVA, RAM), 0);
+	expect(guest_unmap(&g, GUEST_IOVA, ram), 0);
 	expect(pinned_kb(), 0);
 	guest_close(&g);
 	expect(pinned_kb(), 0);
+}
+
+/* Uses more of the memory than may be pinned: what was not used for long makes room. */
+static void use_all(long most_kb)
+{
+	struct virtio_vstellar_stats stats;
+	struct guest g;
+
+	must(guest_start(&g, path, ram), "start");
+	expect(guest_hello(&g), VIRTIO_VSTELLAR_OK);
+	for (size_t at = 0; at < 3 * ram && !failures; at += BLOCK) {
+		g.command = at % ram + GUEST_FREE;
+		expect(guest_command(&g, VIRTIO_VSTELLAR_CMD_DEV_STATS, NULL, NULL, 0, &stats,
+				     sizeof(stats)), VIRTIO_VSTELLAR_OK);
+		expect(pinned_kb() <= most_kb, 1);
+	}
+	expect(le64toh(stats.evictions) > 0, 1);
+	expect(le64toh(stats.pinned_peak) <= most_kb * 1024ul, 1);
+	expect(le64toh(stats.pin_failures), 0);
+	guest_close(&g);
+	expect(pinned_kb(), 0);
+}
+
+/* The quota of the device is two blocks. */
+static void test_quota(void)
+{
+	use_all(2 * BLOCK >> 10);
+}
+
+/* So is the limit of this process, which is allowed no more. */
+static void test_limit(void)
+{
+	const struct rlimit limit = { .rlim_cur = 2 * BLOCK, .rlim_max = 2 * BLOCK };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = {};
+
+	must(setrlimit(RLIMIT_MEMLOCK, &limit), "setrlimit");
+	must(syscall(SYS_capset, &header, caps), "capset");
+	use_all(2 * BLOCK >> 10);
 }
 
 /* --- commands ------------------------------------------------------------- */
@@ -234,7 +277,7 @@ static void test_hello(void)
 	struct virtio_vstellar_hello_resp resp;
 	struct guest g;
 
-	must(guest_start(&g, path, RAM), "start");
+	must(guest_start(&g, path, ram), "start");
 	expect(guest_hello(&g), VIRTIO_VSTELLAR_OK);
 	hello.reserved = 1;
 	expect(guest_command(&g, VIRTIO_VSTELLAR_CMD_HELLO, NULL, &hello, sizeof(hello), &resp,
@@ -268,7 +311,7 @@ static void test_chains(void)
 	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
 		const struct chain *c = &chains[i];
 
-		must(guest_start(&g, path, RAM), "start");
+		must(guest_start(&g, path, ram), "start");
 		*guest_desc(&g, CONTROL, 0) = (struct vring_desc) {
 			.addr = htole64(c->addr), .len = htole32(c->len),
 			.flags = htole16(c->flags), .next = htole16(c->next),
@@ -319,7 +362,7 @@ static void test_reset(void)
 {
 	pthread_t thread;
 
-	must(guest_start(&loaded, path, RAM), "start");
+	must(guest_start(&loaded, path, ram), "start");
 	pthread_create(&thread, NULL, kick_all, NULL);
 	for (int i = 0; i < 200 && !failures; i++) {
 		expect(guest_hello(&loaded), VIRTIO_VSTELLAR_OK);
@@ -337,14 +380,14 @@ static void test_unmap(void)
 {
 	pthread_t thread;
 
-	must(guest_start(&loaded, path, RAM), "start");
+	must(guest_start(&loaded, path, ram), "start");
 	pthread_create(&thread, NULL, kick_all, NULL);
 	for (int i = 0; i < 200 && !failures; i++) {
 		guest_offer(&loaded, CONTROL, 0);
 		guest_kick(&loaded, CONTROL);
-		expect(guest_unmap(&loaded, GUEST_IOVA, RAM), 0);
+		expect(guest_unmap(&loaded, GUEST_IOVA, ram), 0);
 		expect(pinned_kb(), 0);
-		expect(guest_map(&loaded, GUEST_IOVA, RAM, loaded.ram, VHOST_ACCESS_RW), 0);
+		expect(guest_map(&loaded, GUEST_IOVA, ram, loaded.ram, VHOST_ACCESS_RW), 0);
 		restart(&loaded);
 		expect(guest_hello(&loaded), VIRTIO_VSTELLAR_OK);
 	}
@@ -358,7 +401,7 @@ static void test_suspend(void)
 {
 	struct guest g;
 
-	must(guest_start(&g, path, RAM), "start");
+	must(guest_start(&g, path, ram), "start");
 	expect(guest_hello(&g), VIRTIO_VSTELLAR_OK);
 	for (int i = 0; i < 20 && !failures; i++) {
 		expect(ioctl(g.fd, VHOST_VDPA_SUSPEND), 0);
@@ -377,7 +420,7 @@ static void test_hold(void)
 {
 	struct guest g;
 
-	must(guest_start(&g, path, RAM), "start");
+	must(guest_start(&g, path, ram), "start");
 	expect(guest_hello(&g), VIRTIO_VSTELLAR_OK);
 	puts("ready");
 	fflush(stdout);
@@ -394,6 +437,8 @@ static const struct {
 	{ "map", test_map },
 	{ "nomap", test_nomap },
 	{ "pinned", test_pinned },
+	{ "quota", test_quota },
+	{ "limit", test_limit },
 	{ "hello", test_hello },
 	{ "chains", test_chains },
 	{ "reset", test_reset },
@@ -404,11 +449,13 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fputs("usage: vguest TEST DEVICE\n", stderr);
+	if (argc != 3 && argc != 4) {
+		fputs("usage: vguest TEST DEVICE [MIB]\n", stderr);
 		return 2;
 	}
 	path = argv[2];
+	if (argc == 4)
+		ram = strtoul(argv[3], NULL, 0) << 20;
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (strcmp(tests[i].name, argv[1]) == 0) {
 			tests[i].run();

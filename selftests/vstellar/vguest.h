@@ -38,6 +38,7 @@ struct guest {
 	int memfd;
 	uint8_t *ram;
 	size_t size;
+	size_t command;			/* where commands lie, in memory */
 	struct guest_queue queue[VIRTIO_VSTELLAR_NVQS];
 };
 

@@ -16,8 +16,7 @@
 #include "vguest.h"
 
 #define QUEUE_BYTES	0x4000	/* for the rings of one queue */
-#define COMMAND_OUT	GUEST_FREE
-#define COMMAND_IN	(GUEST_FREE + 0x1000)
+#define COMMAND_ROOM	0x1000
 #define COMMAND_TIMEOUT	20000
 
 static int check(int result)
@@ -28,6 +27,7 @@ static int check(int result)
 int guest_open(struct guest *g, const char *path)
 {
 	memset(g, 0, sizeof(*g));
+	g->command = GUEST_FREE;
 	g->memfd = -1;
 	for (int i = 0; i < VIRTIO_VSTELLAR_NVQS; i++)
 		g->queue[i].kick = g->queue[i].call = -1;
@@ -250,18 +250,19 @@ int guest_command(struct guest *g, uint16_t op, uint32_t *handle, const void *pa
 		.handle = htole32(handle ? *handle : VIRTIO_VSTELLAR_NO_HANDLE),
 	};
 	struct vring_desc *desc = guest_desc(g, VIRTIO_VSTELLAR_VQ_CTRL, 0);
+	const size_t request = g->command, response = g->command + COMMAND_ROOM;
 	struct virtio_vstellar_resp resp;
 	int n;
 
-	memcpy(g->ram + COMMAND_OUT, &req, sizeof(req));
+	memcpy(g->ram + request, &req, sizeof(req));
 	if (len)
-		memcpy(g->ram + COMMAND_OUT + sizeof(req), payload, len);
+		memcpy(g->ram + request + sizeof(req), payload, len);
 	desc[0] = (struct vring_desc) {
-		.addr = htole64(guest_addr(COMMAND_OUT)), .len = htole32(sizeof(req) + len),
+		.addr = htole64(guest_addr(request)), .len = htole32(sizeof(req) + len),
 		.flags = htole16(VRING_DESC_F_NEXT), .next = htole16(1),
 	};
 	desc[1] = (struct vring_desc) {
-		.addr = htole64(guest_addr(COMMAND_IN)), .len = htole32(sizeof(resp) + room),
+		.addr = htole64(guest_addr(response)), .len = htole32(sizeof(resp) + room),
 		.flags = htole16(VRING_DESC_F_WRITE),
 	};
 	guest_offer(g, VIRTIO_VSTELLAR_VQ_CTRL, 0);
@@ -269,10 +270,10 @@ int guest_command(struct guest *g, uint16_t op, uint32_t *handle, const void *pa
 	n = guest_wait(g, VIRTIO_VSTELLAR_VQ_CTRL, COMMAND_TIMEOUT);
 	if (n < 0)
 		return n;
-	memcpy(&resp, g->ram + COMMAND_IN, sizeof(resp));
+	memcpy(&resp, g->ram + response, sizeof(resp));
 	if ((size_t)n != sizeof(resp) + le32toh(resp.len) || le32toh(resp.cookie) != cookie)
 		return -EPROTO;
-	memcpy(out, g->ram + COMMAND_IN + sizeof(resp), le32toh(resp.len));
+	memcpy(out, g->ram + response + sizeof(resp), le32toh(resp.len));
 	if (handle)
 		*handle = le32toh(resp.handle);
 	return le16toh(resp.status);

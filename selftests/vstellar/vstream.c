@@ -41,12 +41,15 @@
 #define TX_BUFFERS	0x100000
 #define RX_BUFFERS	0x200000
 
+/* Where receive buffers are to entries: in a memory region. */
+#define RX_VA		0x7000000000ull
+
 #define CQ_LOG2		(LOG2 + 1)
 #define CQ_SLOT		0
 #define EP_SLOT		1
 
 static struct guest g;
-static uint32_t cq, ep;
+static uint32_t cq, ep, rx_key;
 static uint32_t sq_pi, rq_pi, cq_ci;
 static unsigned int kicks, events;
 
@@ -231,7 +234,20 @@ static void start(const char *path)
 		.ring = htole64(GUEST_IOVA + CQ), .depth_log2 = htole16(CQ_LOG2),
 		.flags = htole16(VIRTIO_VSTELLAR_CQ_EVENTS), .db_slot = htole32(CQ_SLOT),
 	};
+	struct {
+		struct virtio_vstellar_mr_reg reg;
+		struct virtio_vstellar_seg seg;
+	} rx = {
+		.reg = {
+			.va = htole64(RX_VA), .len = htole64(DEPTH * CHUNK),
+			.access = htole32(VIRTIO_VSTELLAR_MR_WRITE), .nseg = htole32(1),
+		},
+		.seg = {
+			.addr = htole64(GUEST_IOVA + RX_BUFFERS), .len = htole64(DEPTH * CHUNK),
+		},
+	};
 	struct virtio_vstellar_db_attach_resp resp;
+	struct virtio_vstellar_mr_reg_resp keys;
 
 	must("start", guest_start(&g, path, RAM), 0);
 	must("HELLO", guest_hello(&g), VIRTIO_VSTELLAR_OK);
@@ -241,6 +257,8 @@ static void start(const char *path)
 	command("DB_ATTACH", VIRTIO_VSTELLAR_CMD_DB_ATTACH, NULL, &attach, sizeof(attach), &resp,
 		sizeof(resp));
 	command("CQ_CREATE", VIRTIO_VSTELLAR_CMD_CQ_CREATE, &cq, &create, sizeof(create), NULL, 0);
+	command("MR_REG", VIRTIO_VSTELLAR_CMD_MR_REG, NULL, &rx, sizeof(rx), &keys, sizeof(keys));
+	rx_key = le32toh(keys.lkey);
 }
 
 static bool passed(uint32_t event, uint32_t old, uint32_t new)
@@ -267,7 +285,10 @@ static void post_receive(void)
 
 	rqe[i] = (struct virtio_vstellar_rqe) {
 		.wr_id = htole64(i),
-		.sge = { .addr = htole64(guest_addr(RX_BUFFERS + i * CHUNK)), .len = htole32(CHUNK) },
+		.sge = {
+			.addr = htole64(RX_VA + i * CHUNK), .len = htole32(CHUNK),
+			.lkey = htole32(rx_key),
+		},
 	};
 	rq_pi++;
 }
