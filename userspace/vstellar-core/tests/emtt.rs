@@ -44,7 +44,7 @@ fn with_ram() -> Single {
 }
 
 fn register(emtt: &mut Emtt, region: MemoryRegion) -> (u32, u32) {
-    emtt.make_room().unwrap();
+    emtt.make_room(region.segments() as u64).unwrap();
     emtt.register(region)
         .expect("there is room, and it is complete")
 }
@@ -61,7 +61,7 @@ const VA: u64 = 0x7f00_0000_0000;
 
 #[test]
 fn an_address_is_found_in_its_segment() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(4));
+    let (host, mut emtt) = (with_ram(), Emtt::new(4, 100));
     let segments = [(10 * BLOCK + 5, 100), (3 * BLOCK - 50, 100), (0, BLOCK + 1)];
     let region = build(&host, VA, Access::READ_WRITE, &segments);
     let (key, rkey) = register(&mut emtt, region);
@@ -88,7 +88,7 @@ fn an_address_is_found_in_its_segment() {
 
 #[test]
 fn a_range_is_inside_and_a_right_is_given() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(4));
+    let (host, mut emtt) = (with_ram(), Emtt::new(4, 100));
     let region = build(&host, VA, Access::READ, &[(0, 4096)]);
     let (key, _) = register(&mut emtt, region);
     let mut enter = |addr, len, access| {
@@ -112,7 +112,7 @@ fn a_range_is_inside_and_a_right_is_given() {
 
 #[test]
 fn a_peer_needs_a_right_of_its_own() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(4));
+    let (host, mut emtt) = (with_ram(), Emtt::new(4, 100));
     let access = Access::READ_WRITE | Access::REMOTE_WRITE;
     let region = build(&host, VA, access, &[(0, 4096)]);
     let (key, rkey) = register(&mut emtt, region);
@@ -126,7 +126,7 @@ fn a_peer_needs_a_right_of_its_own() {
 
 #[test]
 fn an_old_key_is_no_key() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let new = || build(&host, VA, Access::READ, &[(0, 4096)]);
     let (old, _) = register(&mut emtt, new());
     emtt.deregister(old).unwrap();
@@ -148,18 +148,32 @@ fn an_old_key_is_no_key() {
 
 #[test]
 fn there_are_no_more_than_allowed() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let new = || build(&host, VA, Access::READ, &[(0, 4096)]);
     for _ in 0..2 {
         register(&mut emtt, new());
     }
-    assert_eq!(emtt.make_room(), Err(Status::Quota));
+    assert_eq!(emtt.make_room(1), Err(Status::Quota));
     assert!(emtt.register(new()).is_err());
 }
 
 #[test]
+fn there_are_no_more_segments_than_allowed() {
+    let (host, mut emtt) = (with_ram(), Emtt::new(9, 5));
+    let new = |count| build(&host, VA, Access::READ, &vec![(0, 4096); count]);
+    let (three, _) = register(&mut emtt, new(3));
+    register(&mut emtt, new(2));
+    assert_eq!(emtt.make_room(1), Err(Status::Quota));
+    emtt.deregister(three).unwrap();
+    assert_eq!(emtt.make_room(4), Err(Status::Quota));
+    assert_eq!(emtt.make_room(3), Ok(()));
+    emtt.evict().unwrap();
+    assert_eq!(emtt.make_room(5), Ok(()));
+}
+
+#[test]
 fn a_region_in_use_stays() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let region = build(&host, VA, Access::READ, &[(0, 4096)]);
     let (key, _) = register(&mut emtt, region);
     let used = emtt.enter(key, &span(VA, 1), Access::READ).unwrap();
@@ -170,13 +184,13 @@ fn a_region_in_use_stays() {
 
 #[test]
 fn memory_is_behind_all_addresses_and_no_more() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let (id, owner) = host
         .with(|memory| memory.region(&span(0, 1), Access::READ))
         .unwrap();
     let mut region = MemoryRegion::new(span(VA, 100), Access::READ);
     region.add(span(0, 60), id, owner).unwrap();
-    emtt.make_room().unwrap();
+    emtt.make_room(1).unwrap();
     let mut region = emtt.register(region).expect_err("it is not complete");
     assert_eq!(region.add(span(0, 41), id, owner), Err(Status::Inval));
     let other = region.add(span(0, 40), id, Owner::HostKernel);
@@ -188,7 +202,7 @@ fn memory_is_behind_all_addresses_and_no_more() {
 
 #[test]
 fn a_region_ends_with_its_mapping() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let region = build(&host, VA, Access::READ, &[(0, 4096)]);
     let (key, _) = register(&mut emtt, region);
     let used = emtt.enter(key, &span(VA, 1), Access::READ).unwrap();
@@ -207,7 +221,7 @@ fn a_region_ends_with_its_mapping() {
 
 #[test]
 fn a_block_that_was_let_go_is_found_again() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let region = build(&host, VA, Access::READ, &[(0, 4 * BLOCK)]);
     let (key, _) = register(&mut emtt, region);
     let used = emtt.enter(key, &span(VA, 4 * BLOCK), Access::READ).unwrap();
@@ -229,7 +243,7 @@ fn a_block_that_was_let_go_is_found_again() {
 
 #[test]
 fn what_is_held_stays_until_it_is_given_back() {
-    let (host, mut emtt) = (with_ram(), Emtt::new(2));
+    let (host, mut emtt) = (with_ram(), Emtt::new(2, 100));
     let mut region = build(&host, VA, Access::READ, &[(BLOCK - 1, 2), (5 * BLOCK, 1)]);
     for index in 0..region.segments() {
         let iova = region.segment(index).unwrap();
@@ -264,7 +278,7 @@ proptest! {
         segments in prop::collection::vec((0u64..(60 * MIB), 1u64..(3 * MIB)), 1..12),
         probes in prop::collection::vec((any::<u64>(), 1u64..(5 * MIB)), 20),
     ) {
-        let (host, mut emtt) = (with_ram(), Emtt::new(1));
+        let (host, mut emtt) = (with_ram(), Emtt::new(1, 100));
         let region = build(&host, VA, Access::READ, &segments);
         let total = region.addrs().len();
         let (key, _) = register(&mut emtt, region);

@@ -187,13 +187,18 @@ pub struct Located {
 #[derive(Debug)]
 pub struct Emtt {
     table: Table<MemoryRegion>,
+    /// Segments of all of them, and how many these may be.
+    segments: usize,
+    most_segments: usize,
 }
 
 impl Emtt {
-    /// None, and never more than `limit`.
-    pub fn new(limit: u32) -> Self {
+    /// None, and never more than `limit`, with no more than `segments` in all.
+    pub fn new(limit: u32, segments: u32) -> Self {
         Self {
             table: Table::new(limit),
+            segments: 0,
+            most_segments: segments as usize,
         }
     }
 
@@ -207,8 +212,12 @@ impl Emtt {
         self.table.is_empty()
     }
 
-    /// Sees to it that the next memory region can be entered.
-    pub fn make_room(&mut self) -> Result {
+    /// Sees to it that the next memory region can be entered, if it has `segments`.
+    pub fn make_room(&mut self, segments: u64) -> Result {
+        let left = self.most_segments.saturating_sub(self.segments);
+        if segments > left as u64 {
+            return Err(Status::Quota);
+        }
         Ok(self.table.make_room()?)
     }
 
@@ -221,8 +230,9 @@ impl Emtt {
         if !region.is_complete() {
             return Err(region);
         }
-        let remote = region.access.is_remote();
+        let (remote, segments) = (region.access.is_remote(), region.segments.len());
         let key = self.table.insert(region)?.raw();
+        self.segments = self.segments.saturating_add(segments);
         Ok((key, if remote { key } else { 0 }))
     }
 
@@ -233,13 +243,19 @@ impl Emtt {
         if region.users > 0 {
             return Err(Status::Busy);
         }
-        self.table.remove(key).ok_or(Status::NoEnt)
+        self.remove(key).ok_or(Status::NoEnt)
+    }
+
+    fn remove(&mut self, key: Handle) -> Option<MemoryRegion> {
+        let region = self.table.remove(key)?;
+        self.segments = self.segments.saturating_sub(region.segments.len());
+        Some(region)
     }
 
     /// Takes any memory region out, in use or not: for a device that stops.
     pub fn evict(&mut self) -> Option<MemoryRegion> {
         let key = self.table.iter().map(|(key, _)| key).next()?;
-        self.table.remove(key)
+        self.remove(key)
     }
 
     /// The memory region with this key.

@@ -47,6 +47,7 @@ pub fn limits() -> Limits {
         endpoints: 8,
         cqs: 3,
         mrs: 4,
+        segments: 1500,
         sq_log2: 8,
         rq_log2: 8,
         mr_len: 4 * MIB,

@@ -255,6 +255,8 @@ fn a_listener_is_bound_and_accepts() {
     bench.ok(Op::EpListen, listening, &listen(8));
     bench.ok(Op::EpListen, listening, &listen(9));
     assert_eq!(*bench.host.asked.borrow(), "listen 9");
+    bench.ok(Op::EpListen, listening, &listen(u32::MAX));
+    assert_eq!(*bench.host.asked.borrow(), "listen 4096");
     assert_eq!(
         bench.refused(Op::EpAccept, listening, &accept(ep)),
         Status::Again

@@ -81,6 +81,22 @@ fn what_finds_no_buffer_waits_and_is_counted() {
 }
 
 #[test]
+fn endpoints_take_turns() {
+    let (mut bench, cq) = Bench::ready();
+    let eps: Vec<_> = (1..4).map(|slot| connected(&mut bench, cq, slot)).collect();
+    let mut told = Vec::new();
+    for _ in 0..6 {
+        told.push(take(&mut bench).unwrap().handle);
+        // the first two have something new each time
+        bench.device.paths_changed(Handle::from_raw(eps[0]));
+        bench.device.paths_changed(Handle::from_raw(eps[1]));
+    }
+    assert_eq!(told[..3], eps[..]);
+    assert_eq!(told[3..5], eps[..2]);
+    bench.finish();
+}
+
+#[test]
 fn a_queue_is_ready_once_and_only_if_wanted() {
     let (mut bench, queue) = Bench::ready();
     let ready = Handle::from_raw(queue);

@@ -181,6 +181,19 @@ fn there_are_no_more_regions_than_allowed() {
 }
 
 #[test]
+fn segments_of_all_regions_have_a_limit() {
+    let (mut bench, _) = Bench::ready();
+    let at = DATA + 2 * MIB;
+    put_table(&bench, at, 1000);
+    // 1500 in all
+    for count in [1000, 500] {
+        bench.ok(Op::MrReg, 0, &by_table(count, at, 16 * u64::from(count)));
+    }
+    assert_eq!(bench.refused(Op::MrReg, 0, &reg(&GOOD)), Status::Quota);
+    bench.finish();
+}
+
+#[test]
 fn regions_and_lazy_ones_were_negotiated() {
     let (mut bench, _) = Bench::ready();
     bench

@@ -74,6 +74,10 @@ fn unmapping_a_completion_queue_fails_those_that_use_it() {
     let (mut bench, cq, ep) = apart();
     assert_eq!(unmap_at(&mut bench, RINGS), 1);
     assert_eq!(bench.state(ep), 6);
+    // its slot says so, and nobody else can use it
+    assert_eq!(bench.host.ram.get32(AREA + 4096 + 80), 6);
+    let another = super::bench::ep(cq, 2);
+    assert_eq!(bench.refused(Op::EpCreate, 0, &another), Status::State);
     bench.ok(Op::EpDestroy, ep, &wire().put32(0).put32(0));
     bench.ok(Op::CqDestroy, cq, &wire());
     bench.finish();

@@ -192,6 +192,12 @@ fn a_block_larger_than_the_quota_is_refused() {
     host.with(|memory| memory.map(region(0, BLOCK, Access::READ, 1)).unwrap());
     assert_eq!(get(&host, 0, 1, Access::READ), Err(MemoryError::Quota));
     assert_eq!(host.with(|memory| memory.charged()), 0);
+    // and nothing is evicted in vain
+    let small = region(1 << 30, 4096, Access::READ, 2);
+    host.with(|memory| memory.map(small)).unwrap();
+    release(&host, get(&host, 1 << 30, 1, Access::READ).unwrap().held);
+    assert_eq!(get(&host, 0, 1, Access::READ), Err(MemoryError::Quota));
+    assert_eq!(host.pinned.borrow().pages, 1);
 }
 
 #[test]

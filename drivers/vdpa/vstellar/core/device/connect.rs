@@ -28,6 +28,9 @@ use super::{
     Payload, //
 };
 
+/// Connections that may wait, whatever a listener asks for.
+const BACKLOG_MAX: u32 = 4096;
+
 /// Ports that are tried to find a free one.
 const PORT_TRIES: u32 = 64;
 
@@ -78,7 +81,7 @@ impl<H: Host> Device<H> {
     pub(super) fn ep_listen(&mut self, host: &H, handle: Handle, backlog: u32) -> Result {
         let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
         endpoint.check_state(&[EpState::Bound, EpState::Listening])?;
-        host.listen(&mut endpoint.socket, backlog)?;
+        host.listen(&mut endpoint.socket, backlog.min(BACKLOG_MAX))?;
         endpoint.state = EpState::Listening;
         self.publish(handle);
         Ok(())

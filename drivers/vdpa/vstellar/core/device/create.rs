@@ -80,6 +80,7 @@ impl<H: Host> Device<H> {
             ring,
             queue: CompletionQueue::new(create.log2),
             lost: 0,
+            failed: false,
             pending: Pending::default(),
         };
         match self.cqs.insert(cq) {
@@ -175,6 +176,9 @@ impl<H: Host> Device<H> {
         let (sends, receives) = depths(rings);
         let send_cq = self.cqs.get(rings.send_cq).ok_or(Status::NoEnt)?;
         let recv_cq = self.cqs.get(rings.recv_cq).ok_or(Status::NoEnt)?;
+        if send_cq.failed || recv_cq.failed {
+            return Err(Status::State);
+        }
         if rings.send_cq == rings.recv_cq {
             return send_cq.queue.check_room(sends.saturating_add(receives));
         }

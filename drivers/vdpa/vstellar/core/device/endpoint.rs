@@ -167,5 +167,7 @@ pub struct Cq<R> {
     pub queue: CompletionQueue,
     /// Completions that could not be written.
     pub lost: u32,
+    /// It is of no use any more.
+    pub(super) failed: bool,
     pub(super) pending: Pending,
 }

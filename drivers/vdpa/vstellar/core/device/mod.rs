@@ -89,6 +89,8 @@ pub struct Limits {
     pub cqs: u32,
     /// Memory regions.
     pub mrs: u32,
+    /// Segments of all of them.
+    pub segments: u32,
     /// Entries of a send queue, as the logarithm.
     pub sq_log2: u16,
     /// Entries of a receive queue, as the logarithm.
@@ -108,6 +110,7 @@ impl Default for Limits {
             endpoints: 4096,
             cqs: 64,
             mrs: 1024,
+            segments: 32768,
             sq_log2: 12,
             rq_log2: 12,
             max_sge: super::work::SGE_MAX,
@@ -168,8 +171,9 @@ pub struct Device<H: Host> {
     next_port: u16,
     /// Events that are about no object.
     pending: Pending,
-    /// Objects with events.
+    /// Objects with events, and the endpoint that the next search for one begins with.
     eventful: u32,
+    next_eventful: u32,
     sequence: Sequence,
     counters: Counters,
 }
@@ -186,12 +190,13 @@ impl<H: Host> Device<H> {
             doorbell: None,
             cqs: Table::new(limits.cqs),
             endpoints: Table::new(limits.endpoints),
-            emtt: Emtt::new(limits.mrs),
+            emtt: Emtt::new(limits.mrs, limits.segments),
             rate: Rate::new(),
             next_port: policy.first_port,
             policy,
             pending: Pending::default(),
             eventful: 0,
+            next_eventful: 0,
             sequence: Sequence::default(),
             counters: Counters::default(),
         }

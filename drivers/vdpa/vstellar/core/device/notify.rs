@@ -148,11 +148,50 @@ impl<H: Host> Device<H> {
         if self.eventful == 0 {
             return None;
         }
-        let cq = self.cqs.iter_mut().find_map(|(handle, cq)| {
+        let (last, notice) = self.cq_notice().or_else(|| self.ep_notice())?;
+        if last {
+            self.eventful = self.eventful.saturating_sub(1);
+        }
+        Some(notice)
+    }
+
+    /// An event of a completion queue, and whether it was the last of it.
+    fn cq_notice(&mut self) -> Option<(bool, Notice)> {
+        self.cqs.iter_mut().find_map(|(handle, cq)| {
             let (kind, last) = cq.pending.take()?;
-            let arg = 0;
-            let cookie = cq.cookie;
-            Some((
+            let notice = Notice {
+                kind,
+                handle,
+                cookie: cq.cookie,
+                arg: 0,
+            };
+            Some((last, notice))
+        })
+    }
+
+    /// The same of an endpoint. They take turns, so that a lively one does not hide others.
+    fn ep_notice(&mut self) -> Option<(bool, Notice)> {
+        let places = self.endpoints.places();
+        let first = self.next_eventful.min(places);
+        for index in (first..places).chain(0..first) {
+            let Some(handle) = self.endpoints.handle_at(index) else {
+                continue;
+            };
+            let Some(endpoint) = self.endpoints.at_mut(index) else {
+                continue;
+            };
+            let Some((kind, last)) = endpoint.pending.take() else {
+                continue;
+            };
+            let arg = match kind {
+                abi::EV_EP_STATE => {
+                    u64::from(endpoint.state_word()) | (u64::from(endpoint.error().code()) << 32)
+                }
+                _ => 0,
+            };
+            let cookie = endpoint.cookie;
+            self.next_eventful = index.saturating_add(1);
+            return Some((
                 last,
                 Notice {
                     kind,
@@ -160,35 +199,9 @@ impl<H: Host> Device<H> {
                     cookie,
                     arg,
                 },
-            ))
-        });
-        let (last, notice) = match cq {
-            Some(found) => found,
-            None => self.endpoints.iter_mut().find_map(|(handle, endpoint)| {
-                let (kind, last) = endpoint.pending.take()?;
-                let arg = match kind {
-                    abi::EV_EP_STATE => {
-                        u64::from(endpoint.state_word())
-                            | (u64::from(endpoint.error().code()) << 32)
-                    }
-                    _ => 0,
-                };
-                let cookie = endpoint.cookie;
-                Some((
-                    last,
-                    Notice {
-                        kind,
-                        handle,
-                        cookie,
-                        arg,
-                    },
-                ))
-            })?,
-        };
-        if last {
-            self.eventful = self.eventful.saturating_sub(1);
+            ));
         }
-        Some(notice)
+        None
     }
 
     /// Tells the driver, in the slot and by an event, that an endpoint's state has changed.

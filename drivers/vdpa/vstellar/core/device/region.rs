@@ -40,7 +40,11 @@ impl<H: Host> Device<H> {
         if reg.addrs.len() > self.limits.mr_len {
             return Err(Status::Inval);
         }
-        self.emtt.make_room()?;
+        let segments = match reg.segments {
+            SegmentList::Inline(bytes) => bytes.len() as u64,
+            SegmentList::Table(table) => table.len(),
+        };
+        self.emtt.make_room(segments / SEG_SIZE as u64)?;
         let mut region = MemoryRegion::new(reg.addrs, reg.access);
         match reg.segments {
             SegmentList::Inline(bytes) => add_segments(host, reg, &mut region, bytes)?,

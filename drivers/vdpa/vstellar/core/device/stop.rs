@@ -14,6 +14,7 @@ use super::{
     },
     region::give_back,
     Device,
+    EpState,
     Host,
     Ring, //
 };
@@ -96,6 +97,15 @@ impl<H: Host> Device<H> {
 
     /// A completion queue is of no use any more, and with it the endpoints that complete into it.
     pub fn cq_failed(&mut self, cq: Handle) {
+        let Some(failing) = self.cqs.get_mut(cq) else {
+            return;
+        };
+        failing.failed = true;
+        let slot = failing.slot;
+        if let Some(line) = self.slot(slot) {
+            // an area that cannot be written has nobody who reads it
+            let _ = line.set_state(EpState::Error as u32, Status::Fault);
+        }
         for index in 0..self.endpoints.places() {
             let queues = self.endpoints.at(index).and_then(|ep| ep.queues.as_ref());
             if queues.is_some_and(|queues| queues.send.cq == cq || queues.receive.cq == cq) {

@@ -27,8 +27,8 @@ pub enum Owner {
     /// A guest's, reached through the program that runs it. It has to be pinned, and that program may
     /// take it away at any time; unmapping waits until the device does not use it.
     Guest,
-    /// The host kernel's own, with a driver in the same kernel. Pinning is a page reference, and
-    /// unmapping does not wait: the page lives until the reference is dropped.
+    /// The host kernel's own, with a driver in the same kernel. It is there without being pinned, and
+    /// unmapping does not wait: that driver unmaps what the device has given back.
     HostKernel,
 }
 

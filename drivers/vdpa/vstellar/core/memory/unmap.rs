@@ -83,7 +83,6 @@ impl<B, P> Memory<B, P> {
         let Some(block) = self.blocks.table.get_mut(id) else {
             return;
         };
-        block.holds = 0;
         let in_use = block.users > 0;
         match core::mem::replace(&mut block.state, State::Cancelled) {
             State::Pinned(pages) if in_use => block.state = State::Dying(pages),
