@@ -240,8 +240,10 @@ impl Device {
         if matches!(*run, Run::On(_)) {
             self.vdpa.stop_work();
         }
-        self.state.lock().reset(&self.platform);
+        let mut state = self.state.lock();
+        state.reset(&self.platform);
         self.platform.settle();
+        drop(state);
         *run = Run::Off;
     }
 
@@ -307,6 +309,8 @@ impl Device {
             // it may have something to say about that
             self.vdpa.queue_work();
         });
+        // A round that was just unpinning some of it has done so when it lets go of the state.
+        drop(self.state.lock());
     }
 
     /// A driver in this kernel is about to give it memory.

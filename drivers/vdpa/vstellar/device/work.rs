@@ -51,7 +51,6 @@ impl Device {
             Err(Violation::Broken) => {}
             Err(_) => state.need_reset(),
         }
-        drop(state);
         self.platform.settle();
     }
 }
