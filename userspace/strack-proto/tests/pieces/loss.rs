@@ -156,6 +156,14 @@ fn another_rtt_is_granted() {
 }
 
 #[test]
+fn slowest_packet_seen_is_not_the_slowest_there_can_be() {
+    // Where each packet takes another time, a probe on its path says little before that.
+    let mut patience = Patience::new(Params::default(), 0);
+    patience.on_arrival(2 * MSEC);
+    assert_eq!(patience.overtaken_by_probe(), 2500 * USEC);
+}
+
+#[test]
 fn slow_paths_are_remembered_for_a_while() {
     let mut patience = Patience::new(Params::default(), 0);
     let rtt = rtt(&[200; 50]);

@@ -458,8 +458,8 @@ impl Connection {
         while let Some((psn, slot)) = self.tx.in_flight_from(from) {
             from = psn.next();
             let (sent_at, entropy) = (slot.sent_at, slot.entropy);
-            // On a path with jitter of its own a probe can be the faster one.
-            let slow = now.saturating_sub(sent_at) <= self.recovery.patience.slowest();
+            let age = now.saturating_sub(sent_at);
+            let slow = age <= self.recovery.patience.overtaken_by_probe();
             let tail = &self.recovery.tail;
             if !slow && tail.overtook(sent_at, entropy, psn == first, until) {
                 self.lose(psn, Cause::Probe, now);

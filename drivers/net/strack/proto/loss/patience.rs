@@ -114,10 +114,15 @@ impl Patience {
     /// Silence after the last packet, and until that packet's probe is answered on the
     /// slowest path known.
     pub fn probe_answered(&self, rtt: &Rtt, target: Ns) -> Ns {
-        let slowest = self.slowest().max(rtt.srtt());
         self.probe(rtt, target)
-            .saturating_add(slowest)
-            .saturating_add(slowest / 4)
+            .saturating_add(with_margin(self.slowest().max(rtt.srtt())))
+    }
+
+    /// Age up to which a packet may still be on its way though a probe that left later on
+    /// its path has arrived: a path can have jitter of its own, and the slowest packet seen
+    /// lately is not the slowest there can be, the less so the fewer there were.
+    pub fn overtaken_by_probe(&self) -> Ns {
+        with_margin(self.slowest())
     }
 
     /// Silence after which to ask what became of the packets in flight.
@@ -134,7 +139,7 @@ impl Patience {
     }
 
     /// How long the slowest packet lately took to be acknowledged.
-    pub fn slowest(&self) -> Ns {
+    fn slowest(&self) -> Ns {
         self.slowest_now.max(self.slowest_before)
     }
 
@@ -150,4 +155,9 @@ impl Patience {
     fn stretched(&self, value: u64) -> u64 {
         percent(value, self.stretch)
     }
+}
+
+/// A quarter more than the slowest packet seen.
+fn with_margin(slowest: Ns) -> Ns {
+    slowest.saturating_add(slowest / 4)
 }
