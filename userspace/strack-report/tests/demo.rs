@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The program as `make demo` calls it, on a made-up file of the guest.
 
+mod common;
+
+use common::row;
+use common::Report;
 use serde_json::json;
-use serde_json::Value;
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 const SETUP: &str = r#"{"kind":"setup","command":"make demo","kernel":"7.3.4","seed":1,"spines":4,"rate":"100mbit","mtu":4200}"#;
 
@@ -48,36 +48,8 @@ fn guest(strack_128: u64) -> String {
     text
 }
 
-struct Result {
-    success: bool,
-    out: String,
-    json: Value,
-    svg: String,
-}
-
-fn run(name: &str, text: &str) -> Result {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&dir).unwrap();
-    let raw = dir.join("demo.jsonl");
-    fs::write(&raw, text).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_strack-report"))
-        .args(["demo", "--out"])
-        .args([&dir, &raw])
-        .output()
-        .unwrap();
-    Result {
-        success: output.status.success(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        json: serde_json::from_slice(&fs::read(dir.join("demo.json")).unwrap()).unwrap(),
-        svg: fs::read_to_string(dir.join("demo.svg")).unwrap(),
-    }
-}
-
-fn row<'a>(json: &'a Value, name: &str) -> &'a Value {
-    let rows = json["rows"].as_array().unwrap();
-    rows.iter()
-        .find(|row| row["name"] == name)
-        .unwrap_or_else(|| panic!("no row {name}"))
+fn run(name: &str, text: &str) -> Report {
+    Report::of("demo", name, text)
 }
 
 #[test]

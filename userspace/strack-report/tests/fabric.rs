@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The program as `make bench-fabric` calls it, on a made-up file of the guest.
 
+mod common;
+
+use common::row;
+use common::Report;
 use serde_json::json;
 use serde_json::Value;
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 const SETUP: &str = r#"{"kind":"setup","command":"make bench-fabric","kernel":"7.3.4","seed":1,"spines":4,"rate":"100mbit","host_rate":"400mbit","mtu":4200}"#;
 
@@ -46,37 +47,9 @@ fn hole(silence: u64) -> Value {
     line
 }
 
-struct Result {
-    success: bool,
-    out: String,
-    json: Value,
-    svg: String,
-}
-
-fn run(name: &str, lines: &[Value]) -> Result {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::create_dir_all(&dir).unwrap();
-    let raw = dir.join("fabric.jsonl");
+fn run(name: &str, lines: &[Value]) -> Report {
     let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
-    fs::write(&raw, format!("{SETUP}\n{}\n", lines.join("\n"))).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_strack-report"))
-        .args(["fabric", "--out"])
-        .args([&dir, &raw])
-        .output()
-        .unwrap();
-    Result {
-        success: output.status.success(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        json: serde_json::from_slice(&fs::read(dir.join("fabric.json")).unwrap()).unwrap(),
-        svg: fs::read_to_string(dir.join("fabric.svg")).unwrap(),
-    }
-}
-
-fn row<'a>(json: &'a Value, name: &str) -> &'a Value {
-    let rows = json["rows"].as_array().unwrap();
-    rows.iter()
-        .find(|row| row["name"] == name)
-        .unwrap_or_else(|| panic!("no row {name}"))
+    Report::of("fabric", name, &format!("{SETUP}\n{}\n", lines.join("\n")))
 }
 
 #[test]

@@ -15,4 +15,5 @@ mod sim;
 mod spares;
 mod spray;
 mod window;
+mod window_fabric;
 mod wire;
