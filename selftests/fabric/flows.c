@@ -369,24 +369,8 @@ static void parse_options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "f:C:F:p:P:n:s:r:T:e:c:m:St:j:")) != -1) {
+	while ((o = getopt(argc, argv, TRANSPORT_OPTIONS "n:s:r:T:e:c:m:St:j:")) != -1) {
 		switch (o) {
-		case 'f':
-			if (!transport_named(&opt.transport, optarg))
-				usage();
-			break;
-		case 'C':
-			opt.transport.congestion = optarg;
-			break;
-		case 'F':
-			opt.transport.profile = optarg;
-			break;
-		case 'p':
-			opt.transport.paths = number(optarg, 1, STRACK_MAX_PATHS);
-			break;
-		case 'P':
-			opt.transport.policy = optarg;
-			break;
 		case 'n':
 			opt.bytes = number(optarg, 1, 1UL << 30);
 			break;
@@ -418,7 +402,8 @@ static void parse_options(int argc, char **argv)
 			opt.json = optarg;
 			break;
 		default:
-			usage();
+			if (!transport_option(&opt.transport, o, optarg))
+				usage();
 		}
 	}
 	if (!opt.name)

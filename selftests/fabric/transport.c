@@ -11,6 +11,7 @@
 
 #include "../lib/strack.h"
 #include "fabric.h"
+#include "program.h"
 #include "transport.h"
 
 static const char * const names[] = {
@@ -19,7 +20,7 @@ static const char * const names[] = {
 	[TRANSPORT_STRACK] = "strack",
 };
 
-bool transport_named(struct transport *transport, const char *name)
+static bool take_family(struct transport *transport, const char *name)
 {
 	size_t k;
 
@@ -30,6 +31,28 @@ bool transport_named(struct transport *transport, const char *name)
 		return true;
 	}
 	return false;
+}
+
+bool transport_option(struct transport *transport, int option, const char *value)
+{
+	switch (option) {
+	case 'f':
+		return take_family(transport, value);
+	case 'C':
+		transport->congestion = value;
+		return true;
+	case 'F':
+		transport->profile = value;
+		return true;
+	case 'p':
+		transport->paths = number(value, 1, STRACK_MAX_PATHS);
+		return true;
+	case 'P':
+		transport->policy = value;
+		return true;
+	default:
+		return false;
+	}
 }
 
 const char *transport_name(const struct transport *transport)

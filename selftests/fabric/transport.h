@@ -50,8 +50,14 @@ struct stats {
 	struct strack_info info;
 };
 
-/* The family by its name: tcp, mptcp or strack. False for any other name. */
-bool transport_named(struct transport *transport, const char *name);
+/*
+ * The options of getopt() by which a program is told its transport: family (tcp, mptcp or
+ * strack), congestion control, profile, number of paths, path policy.
+ */
+#define TRANSPORT_OPTIONS "f:C:F:p:P:"
+
+/* Takes one of them. False if @option is none, or the family has another name. */
+bool transport_option(struct transport *transport, int option, const char *value);
 
 const char *transport_name(const struct transport *transport);
 

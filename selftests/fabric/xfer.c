@@ -295,24 +295,8 @@ static void parse_options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "f:C:F:p:P:i:n:w:o:r:j:s:c:t:q")) != -1) {
+	while ((o = getopt(argc, argv, TRANSPORT_OPTIONS "i:n:w:o:r:j:s:c:t:q")) != -1) {
 		switch (o) {
-		case 'f':
-			if (!transport_named(&opt.transport, optarg))
-				usage();
-			break;
-		case 'C':
-			opt.transport.congestion = optarg;
-			break;
-		case 'F':
-			opt.transport.profile = optarg;
-			break;
-		case 'p':
-			opt.transport.paths = number(optarg, 1, STRACK_MAX_PATHS);
-			break;
-		case 'P':
-			opt.transport.policy = optarg;
-			break;
 		case 'i':
 			opt.input = optarg;
 			break;
@@ -344,7 +328,8 @@ static void parse_options(int argc, char **argv)
 			opt.quiet = true;
 			break;
 		default:
-			usage();
+			if (!transport_option(&opt.transport, o, optarg))
+				usage();
 		}
 	}
 	if (argc - optind != 3 || !opt.input == !opt.bytes ||
