@@ -67,7 +67,7 @@ settles() {
 		echo "the packet to lose never came"
 		return 1
 	}
-	[ "$TOOK" -le "$SETTLE_MS" ] || {
+	[ "$TOOK" -le "$SETTLE_MS" ] || unmeasured || {
 		echo "took $TOOK ms, allowed are $SETTLE_MS"
 		return 1
 	}

@@ -158,9 +158,9 @@ for floor; do
 	measure "$floor" || ktap_print_msg "no connection"
 	ktap_print_msg "$(value rto_us "$(cat "$TMP/h1")") us in force; gaps in us, ports: $(gaps | tr '\n' ';')"
 	ktap_test_result "floor $floor us: connection settled and broke" test -s "$TMP/wire"
-	ktap_test_result "floor $floor us: is what decides on an idle cable" floor_decides "$floor"
-	ktap_test_result "floor $floor us: first retransmission" first_gap "$floor"
-	ktap_test_result "floor $floor us: each next one after twice the time" doubles
+	ktap_test_measured "floor $floor us: is what decides on an idle cable" floor_decides "$floor"
+	ktap_test_measured "floor $floor us: first retransmission" first_gap "$floor"
+	ktap_test_measured "floor $floor us: each next one after twice the time" doubles
 	ktap_test_result "floor $floor us: as often as net.strack.retries says" retry_count
 	if is_tcp; then
 		ktap_test_skip "floor $floor us: another path each time" "TCP has one"
@@ -168,6 +168,6 @@ for floor; do
 		ktap_test_result "floor $floor us: another path each time" other_path
 	fi
 	ktap_test_result "floor $floor us: ETIMEDOUT at the end" gives_up
-	ktap_test_result "floor $floor us: not before the last one had its time" gives_up_in_time
+	ktap_test_measured "floor $floor us: not before the last one had its time" gives_up_in_time
 done
 ktap_finished

@@ -86,6 +86,14 @@ kselftests() {
 	cp "$logs/$name/tally" "$logs/$name.tally"
 }
 
+# failures VERDICT: the script of each failure, a line for each; none for what is no
+# script of ours (a guest that does not boot, the module that does not unload)
+failures() {
+	sed -n 's/^not ok \([a-z_0-9.-]*\.sh\): .*/\1/p' "$1" | while read -r script; do
+		find selftests/strack selftests/vstellar selftests/fabric -name "$script"
+	done
+}
+
 # kselftests_twice NAME MODE OPTION...
 #
 # In real time an emulated guest is at the mercy of its host: a CPU that is taken
@@ -93,13 +101,12 @@ kselftests() {
 # is therefore run once more, in a guest of its own, and what it says then counts;
 # that it took a second try is said. What the kernel logged is never forgiven.
 kselftests_twice() {
-	local name=$1 mode=$2 scripts=() options=() passed failed skipped again
+	local name=$1 mode=$2 scripts=() options=() passed failed skipped retried again
 	kselftests "$@"
 	read -r passed failed skipped <"$logs/$name.tally"
-	mapfile -t scripts < <(sed -n 's/^not ok \([a-z_0-9]*\.sh\): .*/\1/p' "$logs/$name.first" | sort -u |
-		while read -r script; do
-			[ ! -f "selftests/strack/$script" ] || echo "selftests/strack/$script"
-		done)
+	failures "$logs/$name.first" >"$logs/$name.retried"
+	mapfile -t scripts < <(sort -u "$logs/$name.retried")
+	retried=$(wc -l <"$logs/$name.retried")
 	if [ "$failed" -eq 0 ] || [ ${#scripts[@]} -eq 0 ] ||
 		grep -qE 'the kernel logged|Kernel panic|Oops' "$logs/$name.first"; then
 		return
@@ -112,9 +119,9 @@ kselftests_twice() {
 	echo "# once more: ${scripts[*]}"
 	"$vm/run" -b -m "$mode" -o "$logs/$name-again" "${options[@]}" -T "${scripts[@]}" || :
 	read -r _ again _ <"$logs/$name-again/tally"
-	[ "$again" -le "$failed" ] || again=$failed
-	echo "# $((failed - again)) of $failed failures passed on the second try"
-	count "$name" $((passed + failed - again)) "$again" "$skipped"
+	[ "$again" -le "$retried" ] || again=$retried
+	echo "# $((retried - again)) of $failed failures passed on the second try"
+	count "$name" $((passed + retried - again)) $((failed - retried + again)) "$skipped"
 }
 
 # conclude [NOTE]: what failed, a note, and the closing line; its exit code says whether
