@@ -182,7 +182,9 @@ fn lost_acks_cost_nothing() {
 /// A quarter of the paths dies in the middle of a transfer and comes back later.
 #[test]
 fn black_hole() {
-    for seed in 0..8 {
+    const SEEDS: u64 = 40;
+    let mut halved = 0;
+    for seed in 0..SEEDS {
         let mut paths: Vec<Link> = (0..8)
             .map(|_| Link {
                 rate: 20_000_000,
@@ -232,9 +234,12 @@ fn black_hole() {
             net.count(CLIENT, Counter::RetransSpurious),
             net.count(CLIENT, Counter::Timeouts),
         );
-        assert!(worst > before / 2, "{worst} after {before}");
+        // Which paths were on the dead links, and what was withdrawn with them, is a draw.
+        halved += u64::from(worst <= before / 2);
+        assert!(worst > before / 5 * 2, "{worst} after {before}");
         assert!(after > before / 10 * 8, "{after} after {before}");
     }
+    assert!(halved * 10 <= SEEDS, "{halved} times below half");
 }
 
 /// The longest timeout is set to less than the others: it does not count then.
@@ -273,6 +278,51 @@ fn all_paths_dead() {
         "{}",
         net.data[CLIENT] - before
     );
+}
+
+/// A peer that is gone is asked for on the paths that are withdrawn as seldom as packets
+/// are sent again.
+#[test]
+fn silence_costs_few_probes() {
+    let mut setup = Setup::new(100_000_000);
+    setup.client.paths = 128;
+    let mut net = setup.start();
+    net.run(20 * MSEC, |_| false);
+    net.censor = Some(Box::new(|_, _, _| true));
+    let before = net.count(CLIENT, Counter::ProbePath);
+    assert!(net.run(60 * SEC, |net| net.client().closed()));
+    let probes = net.count(CLIENT, Counter::ProbePath) - before;
+    println!("{probes} probes");
+    assert!(net.count(CLIENT, Counter::PathWithdrawn) >= 100);
+    // once all of them, and then eight with each of 15 timeouts
+    assert!(probes < 2 * 128 + 8 * 2 * 16, "{probes}");
+}
+
+/// A network that takes a thousand packets a second, and long: less than it takes the first
+/// packets for lost. That must not become more than it can bear.
+#[test]
+fn slow_networks_are_not_overwhelmed() {
+    for delay in [4 * MSEC, 20 * MSEC, 100 * MSEC] {
+        let slow = Link {
+            rate: 60_000,
+            queue: 200_000,
+            ..Link::new(delay)
+        };
+        let mut setup = Setup::new(20_000).paths(vec![slow]);
+        for config in [&mut setup.client, &mut setup.server] {
+            config.paths = 128;
+        }
+        setup.apps = [App::writer(20_000), App::writer(20_000)];
+        let mut net = setup.start();
+        net.finish(20 * SEC);
+        let probes: u64 = [CLIENT, SERVER]
+            .into_iter()
+            .map(|side| net.count(side, Counter::ProbePath))
+            .sum();
+        println!("{delay} ns: {} ms, {probes} probes", net.now / MSEC);
+        assert!(probes < 600, "{probes} probes");
+        assert!(net.now < 3 * SEC, "{} ms", net.now / MSEC);
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn series(spray: &mut Spraying) -> (Ns, Vec<u16>) {
     let mut probes = Vec::new();
     let mut at = now;
     loop {
-        while let Some(entropy) = spray.due_probe(at) {
+        while let Some(entropy) = spray.due_probe(at, 0) {
             probes.push(entropy - BASE);
         }
         match spray.probe_deadline() {
@@ -312,7 +312,7 @@ proptest! {
                 6 => drop(spray.judge(now)),
                 7..=12 => {
                     spray.on_timer(now);
-                    if let Some(probe) = spray.due_probe(now) {
+                    if let Some(probe) = spray.due_probe(now, 0) {
                         prop_assert!(probe >= BASE && probe < BASE + pool);
                         if value % 3 == 0 {
                             spray.feedback(probe, Feedback::Alive, now);

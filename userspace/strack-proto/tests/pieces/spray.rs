@@ -62,7 +62,7 @@ fn due(spray: &mut Spraying, mut now: u64) -> Vec<u16> {
     let mut probes = Vec::new();
     spray.on_timer(now);
     loop {
-        let batch: Vec<u16> = std::iter::from_fn(|| spray.due_probe(now)).collect();
+        let batch: Vec<u16> = std::iter::from_fn(|| spray.due_probe(now, GAP)).collect();
         assert!(batch.len() <= BATCH);
         let full = batch.len() == BATCH;
         probes.extend(batch);
@@ -410,6 +410,35 @@ fn probes_back_off() {
     assert_eq!(due(&mut spray, now + MSEC), [BASE + 1]);
 }
 
+/// However many paths are withdrawn, no more than a few are probed in a timeout, unless
+/// answers come.
+#[test]
+fn withdrawn_paths_are_probed_by_and_by() {
+    let timeout = 20 * MSEC;
+    let mut spray = spraying(PathPolicy::Oblivious, 128, BASE, 3);
+    for entropy in BASE..BASE + 100 {
+        withdraw(&mut spray, entropy, 0);
+    }
+    let batch = |spray: &mut Spraying, now| -> Vec<u16> {
+        spray.on_timer(now);
+        std::iter::from_fn(|| spray.due_probe(now, timeout)).collect()
+    };
+    let first = batch(&mut spray, MSEC);
+    assert_eq!(first.len(), BATCH);
+    assert_eq!(spray.probe_deadline(), Some(MSEC + timeout));
+    assert!(batch(&mut spray, timeout).is_empty());
+    let second = batch(&mut spray, MSEC + timeout);
+    assert_eq!(second, (BASE + 8..BASE + 16).collect::<Vec<_>>());
+    // Each answer is worth two, and brings no more than that.
+    let now = 30 * MSEC;
+    for entropy in BASE + 8..BASE + 10 {
+        let event = spray.feedback(entropy, Feedback::Ok, now);
+        assert_eq!(event, Some(Counter::PathRestored));
+    }
+    assert_eq!(batch(&mut spray, now).len(), 4);
+    assert!(batch(&mut spray, now + MSEC).is_empty());
+}
+
 /// A path that comes and goes, or a peer that says so, causes no more than some series
 /// of probes in 64 ms.
 #[test]
@@ -486,7 +515,7 @@ proptest! {
                     prop_assert!(other != entropy || paths == 1);
                 }
                 2 => {
-                    if let Some(probe) = spray.due_probe(now) {
+                    if let Some(probe) = spray.due_probe(now, GAP) {
                         prop_assert!(known.contains(&probe));
                     }
                 }

@@ -121,10 +121,10 @@ pub struct Connection {
 
     state: State,
     handshake: Handshake,
-    // INIT or ACCEPT is due, how often it was sent, and when last.
+    // INIT or ACCEPT is due, how often it was sent, and when first.
     handshake_due: bool,
     handshake_tries: u8,
-    handshake_sent: Ns,
+    handshake_began: Ns,
     failure: Option<Failure>,
     soft_error: bool,
     reset_due: Option<ResetHeader>,
@@ -223,7 +223,7 @@ impl Connection {
             },
             handshake_due: false,
             handshake_tries: 0,
-            handshake_sent: now,
+            handshake_began: now,
             failure: None,
             soft_error: false,
             reset_due: None,

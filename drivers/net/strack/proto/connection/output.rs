@@ -87,7 +87,7 @@ impl Connection {
         if self.asks_paths() {
             let dead = self.spray.judge(now);
             self.counts.add_n(Counter::PathWithdrawn, u32::from(dead));
-            if let Some(entropy) = self.spray.due_probe(now) {
+            if let Some(entropy) = self.spray.due_probe(now, self.rto()) {
                 self.counts.add(Counter::ProbePath);
                 return Some(self.probe_on(now, entropy));
             }
@@ -181,11 +181,12 @@ impl Connection {
     fn handshake_sent_now(&mut self, now: Ns) {
         if self.handshake_tries > 0 {
             self.counts.add(Counter::HandshakeRetrans);
+        } else {
+            self.handshake_began = now;
         }
         let wait = self.backed_off(self.config.rto_initial, self.handshake_tries);
         self.handshake_due = false;
         self.handshake_tries = self.handshake_tries.saturating_add(1);
-        self.handshake_sent = now;
         self.timers.set(Timer::Handshake, now.saturating_add(wait));
     }
 

@@ -124,13 +124,18 @@ impl Connection {
             .min(self.config.longest_timeout())
     }
 
-    /// The handshake was answered, at its first try if the time is to mean something.
+    /// The handshake was answered. If it took one try, that was a round trip; if more, the
+    /// first of them may have been too early, and nothing is known but that a round trip
+    /// takes no longer than all of them (RFC 6298, section 5.7 is as careful).
     pub(super) fn note_handshake_rtt(&mut self, now: Ns) {
-        if self.handshake_tries == 1 {
-            let rtt = now.saturating_sub(self.handshake_sent);
-            let rto = self.recovery.initial_rto.max(rtt.saturating_mul(3));
-            self.recovery.initial_rto = rto.min(self.config.longest_timeout());
-        }
+        let took = now.saturating_sub(self.handshake_began);
+        let enough = if self.handshake_tries == 1 {
+            took.saturating_mul(3)
+        } else {
+            took
+        };
+        let rto = self.recovery.initial_rto.max(enough);
+        self.recovery.initial_rto = rto.min(self.config.longest_timeout());
     }
 
     pub(super) fn target_delay(&self) -> Ns {

@@ -394,9 +394,10 @@ impl Spraying {
     /// Entropy value of a path on which a probe is due, because it is withdrawn, on trial
     /// or in question.
     ///
-    /// Call until `None`: some are probed together, the next after [`Self::on_timer`].
-    pub fn due_probe(&mut self, now: Ns) -> Option<u16> {
-        self.paths.due_probe(now)
+    /// Call until `None`: some are probed together, the next after [`Self::on_timer`], those
+    /// that are withdrawn not before another `timeout`.
+    pub fn due_probe(&mut self, now: Ns, timeout: Ns) -> Option<u16> {
+        self.paths.due_probe(now, timeout)
     }
 
     /// The time of [`Self::probe_deadline`] may have come.

@@ -5,6 +5,10 @@
 //! A probe is small, but with hundreds of paths a series of them occupies a CPU for
 //! longer than the shortest timeout. So a few leave at a time, and the next few not
 //! before the timer has run, with which everything else that is due gets its turn.
+//!
+//! Withdrawn paths are not in a hurry, and perhaps it is not they but a network that has
+//! too much to do: of those only a few are probed in each timeout, which grows as long as
+//! nothing at all comes back. But each answer is worth two more probes.
 
 use crate::proto::{
     Ns,
@@ -13,6 +17,9 @@ use crate::proto::{
 
 /// Probes that leave together.
 const BATCH: u16 = 8;
+
+/// Probes that may leave for each answer.
+const EARNED: u16 = 2;
 
 /// Least time between two batches.
 pub(super) const GAP: Ns = 8 * USEC;
@@ -38,9 +45,14 @@ impl Pace {
 
     /// The timer has run.
     pub(super) fn on_timer(&mut self, now: Ns) {
-        if self.left == 0 && now >= self.at {
+        if now >= self.at {
             self.left = BATCH;
         }
+    }
+
+    /// A probe was answered.
+    pub(super) fn earn(&mut self) {
+        self.left = (self.left + EARNED).min(BATCH);
     }
 
     /// A probe leaves, after which others have to wait for `gap` if it is the last of its

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Withdrawn paths are probed, all in one series, after 1 ms and then at intervals that
-//! double up to 64 ms; new trouble or a path that comes back starts over at 1 ms, once
+//! double up to 64 ms, but no more than a few in a timeout; new trouble or a path that comes back starts over at 1 ms, once
 //! per 64 ms. That goes on while there is traffic. At least one path in sixteen,
 //! rounded up, stays in use whatever happens: fewer say nothing about a fabric. It is
 //! not more, because when three of four spines die, the hash may have put less than a
@@ -106,7 +106,9 @@ pub struct Paths {
     probe_next: u16,
     /// When intervals may be short again.
     restart_from: Ns,
+    /// How fast paths are probed, and how fast withdrawn ones are.
     pace: Pace,
+    trickle: Pace,
     /// There was traffic since the last series.
     traffic: bool,
     /// The windows of the policy that has one for each path.
@@ -134,6 +136,7 @@ impl Paths {
             probe_next: 0,
             restart_from: 0,
             pace: Pace::new(),
+            trickle: Pace::new(),
             traffic: false,
             contexts: Buffer::new(CONTEXTS, Context::new(config))?,
         })
@@ -356,6 +359,7 @@ impl Paths {
             if !was_withdrawn {
                 return None;
             }
+            self.trickle.earn();
             self.probe_soon(now);
             return Some(self.take_back(index));
         }
@@ -491,13 +495,14 @@ impl Paths {
 
     pub(super) fn on_timer(&mut self, now: Ns) {
         self.pace.on_timer(now);
+        self.trickle.on_timer(now);
     }
 
-    pub(super) fn due_probe(&mut self, now: Ns) -> Option<u16> {
+    pub(super) fn due_probe(&mut self, now: Ns, timeout: Ns) -> Option<u16> {
         if self.pace.resumes_at().is_some() {
             return None;
         }
-        let (index, gap) = self.asked(now).or_else(|| self.probed(now))?;
+        let (index, gap) = self.asked(now).or_else(|| self.probed(now, timeout))?;
         self.pace.spend(now, gap);
         Some(self.base + index)
     }
@@ -515,9 +520,10 @@ impl Paths {
     }
 
     /// The next withdrawn entropy value, or spare on trial, of a series that is due, and
-    /// the time to the next few.
-    fn probed(&mut self, now: Ns) -> Option<(u16, Ns)> {
-        if self.withdrawn + self.on_trial == 0 || now < self.probe_at {
+    /// the time to the next few of whatever kind.
+    fn probed(&mut self, now: Ns, timeout: Ns) -> Option<(u16, Ns)> {
+        let probed = self.withdrawn + self.on_trial > 0;
+        if !probed || now < self.probe_at || self.trickle.resumes_at().is_some() {
             return None;
         }
         if self.probe_next == 0 {
@@ -529,10 +535,10 @@ impl Paths {
             Some(index) => {
                 self.probe_next = index + 1;
                 self.tried(index);
+                self.trickle.spend(now, timeout.max(GAP));
             }
             None => {
                 self.traffic = false;
-                self.pace = Pace::new();
                 self.probe_next = 0;
                 self.probe_at = now.saturating_add(self.probe_interval);
                 self.probe_interval = (2 * self.probe_interval).min(PROBE_LONGEST);
@@ -543,8 +549,9 @@ impl Paths {
 
     pub(super) fn probe_deadline(&self) -> Option<Ns> {
         let resume = self.pace.resumes_at().unwrap_or(0);
+        let trickle = self.trickle.resumes_at().unwrap_or(0);
         let probed = self.withdrawn + self.on_trial > 0;
-        let probe = probed.then_some(self.probe_at.max(resume));
+        let probe = probed.then_some(self.probe_at.max(resume).max(trickle));
         let ask = self.question.next().map(|_| resume);
         [probe, ask, self.question.until()]
             .into_iter()
