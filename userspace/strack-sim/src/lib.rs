@@ -16,7 +16,7 @@
 //! * [`net`]: links with queues that mark, drop, trim or stop the sender; switches;
 //! * [`schedule`]: links that are slowed down, damaged, cut and repaired meanwhile;
 //! * [`host`]: the transports, driven without I/O: `strack` is the protocol itself, the
-//!   others (`roce`, `tcp`) were written for comparison;
+//!   others (`roce`, `mprdma`, `tcp`) were written for comparison;
 //! * [`workload`]: messages and what they wait for; connection matrices;
 //! * [`event`], [`time`], [`random`]: the order of things, to the picosecond, the same
 //!   in every run with the same seed;

@@ -93,6 +93,30 @@ impl Outcome {
         Times(sorted)
     }
 
+    /// Jain's index of the speeds of the measured messages: 1 if all took as long, for
+    /// messages of one size.
+    pub fn fairness(&self) -> f64 {
+        let speeds: Vec<f64> = self
+            .class(0)
+            .map(|took| took.map_or(0.0, |took| 1.0 / took.max(1) as f64))
+            .collect();
+        let sum: f64 = speeds.iter().sum();
+        let squares: f64 = speeds.iter().map(|speed| speed * speed).sum();
+        if squares == 0.0 {
+            return 0.0;
+        }
+        sum * sum / (speeds.len() as f64 * squares)
+    }
+
+    /// Bytes sent on each of the links whose names begin with this.
+    pub fn loads(&self, begins: &str) -> Vec<f64> {
+        let links = self.names.iter().zip(&self.links);
+        links
+            .filter(|(name, _)| name.starts_with(begins))
+            .map(|(_, link)| link.bytes as f64)
+            .collect()
+    }
+
     /// One count of all links together.
     pub fn total(&self, count: impl Fn(&LinkCounts) -> u64) -> u64 {
         self.links.iter().map(count).sum()
@@ -126,6 +150,19 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fairness_is_jains() {
+        let mut outcome = Outcome {
+            classes: vec![0; 4],
+            completion: vec![Some(5); 4],
+            ..Outcome::default()
+        };
+        assert_eq!(outcome.fairness(), 1.0);
+        // One of four has everything.
+        outcome.completion = vec![Some(5), None, None, None];
+        assert_eq!(outcome.fairness(), 0.25);
+    }
 
     #[test]
     fn quantiles_are_of_the_times_that_there_are() {

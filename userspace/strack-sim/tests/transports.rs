@@ -27,7 +27,8 @@ workload = { pattern = 'pair', size = '20MB' }
 
 #[test]
 fn every_transport_fills_an_empty_link() {
-    for change in ["kind=strack", "kind=roce", "kind=dctcp", "kind=mptcp"] {
+    let kinds = ["strack", "roce", "mp-rdma", "dctcp", "mptcp"];
+    for change in kinds.map(|kind| format!("kind={kind}")) {
         let outcome = run(LINE, &[&format!("transport.{change}")]);
         let goodput = goodput(&outcome, 20e6);
         assert!(goodput > 0.95, "{change}: {goodput}");
@@ -104,6 +105,83 @@ transport.kind = 'roce'
     assert!(outcome.ends.marks > 0);
 }
 
+/// The result of DCQCN's paper that its rate control stands for: K senders into one link,
+/// with the paper's thresholds at 40 Gb/s, keep it full, get equal shares, and stop nobody.
+#[test]
+fn dcqcn_fills_a_link_and_divides_it() {
+    for senders in [2, 8] {
+        let text = format!(
+            "
+topology = {{ tiers = 2, hosts = 16, hosts-per-tor = 16, uplinks = 1, rate = '40G' }}
+queue = {{ pfc = true, pfc-stop = '500KB', ecn-min = '5KB', ecn-max = '200KB', ecn-most = 0.01 }}
+workload = {{ pattern = 'incast', senders = {senders}, size = '40MB' }}
+transport.kind = 'roce'
+"
+        );
+        let outcome = run(&text, &[]);
+        let rate = f64::from(senders) * 40e6 * 8.0 / (outcome.end as f64 * 1e-12) / 40e9;
+        assert!(rate > 0.85, "{senders}: {rate}");
+        assert!(outcome.fairness() > 0.98, "{}", outcome.fairness());
+        assert_eq!(outcome.ends.resent, 0);
+        // The queue stays below the upper threshold but for the start.
+        let at = outcome.names.iter().position(|name| name == "tor0:host0");
+        let link = outcome.links[at.unwrap()];
+        let mean = link.area as f64 / outcome.end as f64;
+        assert!(mean < 200e3, "{senders}: {mean}");
+    }
+}
+
+/// MP-RDMA moves what it sends to the paths that answer without a mark.
+#[test]
+fn mp_rdma_leaves_a_slow_path() {
+    let text = "
+topology = { tiers = 2, hosts = 2, hosts-per-tor = 1, uplinks = 8, fabric-rate = '25G' }
+queue.pfc = true
+workload = { pattern = 'pair', size = '20MB' }
+schedule = [{ link = 'tor*:spine0', rate = '5G' }]
+transport = { kind = 'mp-rdma', paths = 128 }
+";
+    let outcome = run(text, &[]);
+    let loads = outcome.loads("tor0:spine");
+    let others = loads[1..].iter().sum::<f64>() / 7.0;
+    assert!(loads[0] < 0.5 * others, "{loads:?}");
+    assert_eq!(outcome.ends.resent, 0);
+}
+
+/// A reader that is slow slows its sender down, and nothing is lost or waited for.
+#[test]
+fn a_slow_reader_is_not_overrun() {
+    let reader = "
+transport = { read-rate = '25G', receive-window = '500KB' }
+";
+    let outcome = run(&format!("{LINE}{reader}"), &["workload.size=4MB"]);
+    assert_eq!((outcome.ends.resent, outcome.ends.timeouts), (0, 0));
+    // All but what fits into the buffer comes at the reader's rate.
+    let goodput = goodput(&outcome, 3.5e6) * 4.0;
+    assert!((0.93..1.05).contains(&goodput), "{goodput}");
+}
+
+/// The last packets of a message are missed sooner than by a timeout.
+#[test]
+fn a_lost_tail_is_probed_for() {
+    let changes = [
+        "workload.size=2MB",
+        "transport.profile=strack",
+        "transport.ack-delay=1us",
+    ];
+    let alone = run(LINE, &changes).end;
+    // Round trips of 9.4 us; with several packets there is a second round of probes.
+    for (last, round_trips) in [(1, 3.5), (4, 5.5)] {
+        let lose = format!("transport.lose-last={last}");
+        let outcome = run(LINE, &[&changes[..], &[&lose]].concat());
+        assert_eq!(outcome.total(|link| link.lost), last);
+        assert_eq!(outcome.ends.timeouts, 0);
+        assert_eq!(outcome.ends.resent, last);
+        let later = (outcome.end - alone) as f64 / 1e6;
+        assert!(later < round_trips * 9.4, "{last}: {later}");
+    }
+}
+
 /// Without it, the same incast overflows the queue.
 #[test]
 fn roce_without_flow_control_goes_back() {
@@ -161,13 +239,7 @@ transport.connections = 16
                 text,
                 &[&format!("transport.paths={paths}"), &format!("seed={seed}")],
             );
-            let loads: Vec<f64> = outcome
-                .names
-                .iter()
-                .zip(&outcome.links)
-                .filter(|(name, _)| name.starts_with("tor0:spine"))
-                .map(|(_, link)| link.bytes as f64)
-                .collect();
+            let loads = outcome.loads("tor0:spine");
             assert_eq!(loads.len(), 60);
             sum += model::Imbalance::of(&loads).deviation;
         }

@@ -8,6 +8,8 @@
 //! never queues in its own host, and its round trip times are those of the network.
 
 pub mod dcqcn;
+pub mod mprdma;
+pub mod reader;
 pub mod roce;
 pub mod strack;
 pub mod stream;
@@ -34,6 +36,8 @@ pub enum Body {
     },
     /// A packet of RoCEv2.
     Roce(roce::Header),
+    /// A packet of MP-RDMA.
+    MpRdma(mprdma::Header),
     /// A packet of TCP.
     Tcp(tcp::Header),
 }
@@ -47,6 +51,8 @@ pub enum Transport {
     Strack(strack::Setup),
     /// RoCEv2.
     Roce(roce::Setup),
+    /// MP-RDMA.
+    MpRdma(mprdma::Setup),
     /// DCTCP or MPTCP.
     Tcp(tcp::Setup),
 }
@@ -61,6 +67,10 @@ impl Transport {
             }
             Self::Roce(setup) => {
                 let (sender, receiver) = roce::connect(setup, seeds, places);
+                [Box::new(sender), Box::new(receiver)]
+            }
+            Self::MpRdma(setup) => {
+                let (sender, receiver) = mprdma::connect(setup, seeds, places);
                 [Box::new(sender), Box::new(receiver)]
             }
             Self::Tcp(setup) => {

@@ -109,6 +109,7 @@ fn packet(place: &Place, port: u16, header: Header, priority: bool) -> Packet {
         ect: data,
         ce: false,
         trimmed: false,
+        doomed: false,
         came_by: 0,
         body: Body::Roce(header),
     }

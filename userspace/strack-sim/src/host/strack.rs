@@ -6,6 +6,8 @@
 //! does around it: it fills packets with the application's bytes, sends what it is
 //! told to, and keeps the timer.
 
+use super::reader::Habit;
+use super::reader::Reader;
 use super::Body;
 use super::End;
 use super::EndCounts;
@@ -81,6 +83,10 @@ pub struct Setup {
     pub priority: bool,
     /// Round trip time of the idle network, for the handshake.
     pub idle_rtt: Ps,
+    /// How the receiving application reads, if not at once.
+    pub habit: Option<Habit>,
+    /// The last so many packets of each message are lost when they are first sent.
+    pub lose_last: u32,
 }
 
 /// Packets of a message of `bytes`, and the length of each.
@@ -105,6 +111,11 @@ pub struct Strack {
     lengths: Vec<u16>,
     /// What the receiving end expects next.
     expected: Psn,
+    /// The receiving application, if it does not read at once.
+    reader: Option<Reader>,
+    /// See [`Setup::lose_last`], and the first packet that was not sent yet.
+    lose_last: u32,
+    unsent: Psn,
     trimmed: u64,
     failed: bool,
     notices: Vec<Notice>,
@@ -188,8 +199,12 @@ impl Strack {
             .window_packets
             .clamp(64, 4096)
             .next_power_of_two();
+        let expected = conn.rcv_isn().unwrap_or(Psn::new(0));
         Self {
-            expected: conn.rcv_isn().unwrap_or(Psn::new(0)),
+            expected,
+            reader: setup.habit.map(|habit| Reader::new(habit, expected)),
+            lose_last: setup.lose_last,
+            unsent: conn.una(),
             conn,
             place,
             priority: setup.priority,
@@ -224,7 +239,7 @@ impl Strack {
     }
 
     /// Looks at what has happened after a packet or a timer.
-    fn look(&mut self) {
+    fn look(&mut self, now: Ps) {
         let events = self.conn.events();
         if events.contains(Events::FAILED) && !self.failed {
             self.failed = true;
@@ -235,7 +250,12 @@ impl Strack {
             self.conn.una()
         } else {
             let next = self.conn.rcv_nxt();
-            if events.contains(Events::READABLE) {
+            if let Some(reader) = &mut self.reader {
+                let (psn, bytes) = reader.read(now, next);
+                if bytes > 0 {
+                    self.conn.consumed(psn, bytes);
+                }
+            } else if events.contains(Events::READABLE) {
                 // The application reads all there is.
                 self.conn.consumed(next, u64::MAX);
             }
@@ -251,6 +271,17 @@ impl Strack {
         }
     }
 
+    /// Whether a packet that is being sent is one of those that are to be lost.
+    fn doomed(&mut self, psn: Psn) -> bool {
+        if psn.lt(self.unsent) {
+            return false;
+        }
+        self.unsent = psn.next();
+        let lost = self.lose_last;
+        let is_last = |end: Psn| psn.lt(end) && end.le(psn.add(lost));
+        lost > 0 && self.waiting.iter().any(|&(_, end)| is_last(end))
+    }
+
     fn packet(&self, transmit: &Transmit, header: [u8; 64], len: u8, payload: u16) -> Packet {
         Packet {
             src: self.place.host,
@@ -262,6 +293,7 @@ impl Strack {
             ect: transmit.ect,
             ce: false,
             trimmed: false,
+            doomed: false,
             came_by: 0,
             body: Body::Strack {
                 header,
@@ -278,7 +310,11 @@ impl End for Strack {
             self.unpacked.push_back((message, bytes));
             self.pack();
         } else {
-            self.expected = self.expected.add(packets(bytes, self.conn.mss()));
+            let mss = self.conn.mss();
+            self.expected = self.expected.add(packets(bytes, mss));
+            if let Some(reader) = &mut self.reader {
+                reader.expect(bytes, mss);
+            }
             self.waiting.push_back((message, self.expected));
         }
     }
@@ -306,12 +342,12 @@ impl End for Strack {
             payload: *payload,
         };
         self.conn.on_packet(ns(now), &header, meta);
-        self.look();
+        self.look(now);
     }
 
     fn wake(&mut self, now: Ps) {
         self.conn.on_timer(ns(now));
-        self.look();
+        self.look(now);
     }
 
     fn poll(&mut self, now: Ps, out: &mut Vec<Packet>) {
@@ -329,15 +365,19 @@ impl End for Strack {
                     let mut bytes = [0; 64];
                     bytes[..DATA_HEADER].copy_from_slice(&short);
                     let payload = self.lengths[psn.raw() as usize % self.lengths.len()];
-                    out.push(self.packet(&transmit, bytes, DATA_HEADER as u8, payload));
+                    let mut packet = self.packet(&transmit, bytes, DATA_HEADER as u8, payload);
+                    packet.doomed = self.doomed(psn);
+                    out.push(packet);
                 }
             }
         }
     }
 
     fn deadline(&self) -> Option<Ps> {
-        let deadline = self.conn.deadline()?;
-        Some(deadline.saturating_sub(EPOCH).saturating_mul(NSEC))
+        let conn = self.conn.deadline();
+        let conn = conn.map(|at| at.saturating_sub(EPOCH).saturating_mul(NSEC));
+        let reader = self.reader.as_ref().and_then(Reader::deadline);
+        [conn, reader].into_iter().flatten().min()
     }
 
     fn notices(&mut self, out: &mut Vec<Notice>) {

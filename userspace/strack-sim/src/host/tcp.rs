@@ -404,6 +404,7 @@ impl End for Sender {
             ect: true,
             ce: false,
             trimmed: false,
+            doomed: false,
             came_by: 0,
             body: Body::Tcp(Header::Data {
                 subflow: subflow as u16,
@@ -502,6 +503,7 @@ impl End for Receiver {
                 ect: false,
                 ce: false,
                 trimmed: false,
+                doomed: false,
                 came_by: 0,
                 body: Body::Tcp(header),
             });

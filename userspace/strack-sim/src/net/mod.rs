@@ -175,7 +175,7 @@ impl Net {
         }
         link.popped(now, control, size);
         link.free_at = now + link.send_time(size);
-        if link.up && !self.random.chance(link.loss) {
+        if link.up && !packet.doomed && !self.random.chance(link.loss) {
             packet.came_by = id;
             events.at(link.free_at + link.delay, Event::Arrive(id, packet_id));
         } else {

@@ -31,6 +31,8 @@ pub struct Packet {
     pub ce: bool,
     /// A switch has taken its payload away.
     pub trimmed: bool,
+    /// It will be lost on the first wire, for the sake of an experiment.
+    pub doomed: bool,
     /// Link it came by to where it is now.
     pub came_by: LinkId,
     /// What the transport wrote.

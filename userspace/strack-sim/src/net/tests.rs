@@ -21,6 +21,7 @@ fn packet(dst: u32, port: u16, size: u32) -> Packet {
         ect: true,
         ce: false,
         trimmed: false,
+        doomed: false,
         came_by: 0,
         body: Body::Tcp(Header::Ack {
             subflow: 0,

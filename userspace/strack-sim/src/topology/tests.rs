@@ -25,6 +25,7 @@ fn way(net: &mut Net, src: u32, dst: u32, port: u16, plane: usize) -> Vec<String
         ect: false,
         ce: false,
         trimmed: false,
+        doomed: false,
         came_by: 0,
         body: Body::Tcp(Header::Ack {
             subflow: 0,

@@ -74,6 +74,14 @@ impl Plan {
         (self.messages.len() - 1) as u32
     }
 
+    /// Gives hosts other numbers.
+    pub fn rename(&mut self, number: impl Fn(u32) -> u32) {
+        for message in &mut self.messages {
+            message.src = number(message.src);
+            message.dst = number(message.dst);
+        }
+    }
+
     /// Adds all of another plan as traffic of a class.
     pub fn append(&mut self, other: Self, class: u8) {
         let (messages, triggers) = (self.messages.len() as u32, self.triggers.len() as u32);
