@@ -11,10 +11,14 @@
 //! small-limit = { max-us = 230 }         # and its own limits
 //! ```
 //!
+//! With `seeds = 8` a case runs with that many seeds, beginning with its own, and the
+//! worst figure of all counts: what happens once in eight times is no accident.
+//!
 //! A case may be measured against another one of the list instead of a number:
 //! `ratio = { of = "e1/permutation-128", max = 1.3 }` bounds the quotient of the last
-//! completions.
+//! completions, with `background = true` that of the background's.
 
+use crate::model::Imbalance;
 use crate::outcome::Outcome;
 use crate::scenario::bad;
 use crate::scenario::BadInput;
@@ -45,6 +49,22 @@ pub struct Limit {
     pub spurious: Option<f64>,
     /// Most packets held out of order.
     pub reordered: Option<f64>,
+    /// Expiries of retransmission timers.
+    pub timeouts: Option<f64>,
+    /// Least fairness of the messages' speeds, by Jain's index.
+    pub fair: Option<f64>,
+    /// How uneven the bytes on some links may be.
+    pub uneven: Option<Uneven>,
+}
+
+/// A bound on the imbalance of links.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Uneven {
+    /// Names of the links begin with this.
+    pub links: String,
+    /// Largest standard deviation, as a part of the mean.
+    pub max: f64,
 }
 
 /// A bound relative to another case.
@@ -57,6 +77,9 @@ pub struct Ratio {
     pub max: Option<f64>,
     /// Smallest quotient.
     pub min: Option<f64>,
+    /// It is of the last completions of both cases' backgrounds.
+    #[serde(default)]
+    pub background: bool,
 }
 
 /// One case of the list.
@@ -71,6 +94,9 @@ pub struct Case {
     /// What differs from the default scenario.
     #[serde(default)]
     pub set: toml::Table,
+    /// Runs with as many seeds, of which the worst counts.
+    #[serde(default = "once")]
+    pub seeds: u64,
     /// What must hold.
     #[serde(default)]
     pub limit: Limit,
@@ -86,6 +112,10 @@ pub struct Case {
     /// What it is known to miss in full, and why: reported, and not counted as a failure.
     /// The small size has limits that it keeps.
     pub known: Option<String>,
+}
+
+fn once() -> u64 {
+    1
 }
 
 #[derive(Deserialize)]
@@ -112,6 +142,15 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Another seed had this value.
+    fn worsen(&mut self, value: f64) {
+        self.value = if self.at_least {
+            self.value.min(value)
+        } else {
+            self.value.max(value)
+        };
+    }
+
     /// Whether the bound is kept.
     pub fn pass(&self) -> bool {
         if self.at_least {
@@ -155,7 +194,8 @@ fn merge(table: &mut toml::Table, changes: &toml::Table) {
 /// Runs cases one after the other and remembers what others are measured against.
 #[derive(Debug, Default)]
 pub struct Runner {
-    last: HashMap<String, f64>,
+    /// Last completions of what is measured, and of the background.
+    last: HashMap<String, (f64, f64)>,
 }
 
 impl Runner {
@@ -171,19 +211,42 @@ impl Runner {
             (Extent::Small, None) => return Ok(Vec::new()),
         };
         let named = |error: BadInput| BadInput(format!("{}: {error}", case.name));
-        let scenario = Scenario::from_table(table).map_err(named)?;
-        let outcome = Sim::new(&scenario).map_err(named)?.run(scenario.limit.0);
-        let max = last(&outcome);
-        self.last.insert(case.name.clone(), max);
-        let mut figures = figures(case, limit, &outcome);
+        let mut scenario = Scenario::from_table(table).map_err(named)?;
+        let seeds = match extent {
+            Extent::Full => case.seeds,
+            Extent::Small => 1,
+        };
+        let mut lasts: (f64, f64) = (0.0, 0.0);
+        let mut figures: Vec<Figure> = Vec::new();
+        for _ in 0..seeds {
+            let outcome = Sim::new(&scenario).map_err(named)?.run(scenario.limit.0);
+            lasts.0 = lasts.0.max(last(&outcome));
+            lasts.1 = lasts.1.max(outcome.times(1).max());
+            let of_seed = self::figures(case, limit, &outcome);
+            if figures.is_empty() {
+                figures = of_seed;
+            } else {
+                for (worst, figure) in figures.iter_mut().zip(of_seed) {
+                    worst.worsen(figure.value);
+                }
+            }
+            scenario.seed += 1;
+        }
+        self.last.insert(case.name.clone(), lasts);
         if let Some(ratio) = ratio {
             let Some(other) = self.last.get(&ratio.of) else {
                 return bad(format!("{}: no case '{}' before it", case.name, ratio.of));
             };
-            let name = format!("{}/of-{}", case.name, ratio.of);
+            let (name, quotient) = if ratio.background {
+                let name = format!("{}/background-of-{}", case.name, ratio.of);
+                (name, lasts.1 / other.1)
+            } else {
+                let name = format!("{}/of-{}", case.name, ratio.of);
+                (name, lasts.0 / other.0)
+            };
             for (bound, at_least) in [(ratio.max, false), (ratio.min, true)] {
                 if let Some(bound) = bound {
-                    figures.push(figure(&name, max / other, "x", bound, at_least));
+                    figures.push(figure(&name, quotient, "x", bound, at_least));
                 }
             }
         }
@@ -254,6 +317,23 @@ fn figures(case: &Case, limit: &Limit, outcome: &Outcome) -> Vec<Figure> {
             "packets",
             false,
         ),
+        (
+            "timeouts",
+            limit.timeouts,
+            ends.timeouts as f64,
+            "timeouts",
+            false,
+        ),
+        ("fair", limit.fair, outcome.fairness(), "of 1", true),
+        (
+            "uneven",
+            limit.uneven.as_ref().map(|uneven| uneven.max),
+            limit.uneven.as_ref().map_or(0.0, |uneven| {
+                Imbalance::of(&outcome.loads(&uneven.links)).deviation
+            }),
+            "of mean",
+            false,
+        ),
     ];
     rows.into_iter()
         .filter_map(|(what, bound, value, unit, at_least)| {
@@ -280,6 +360,24 @@ mod tests {
             .unwrap()[0];
         let figures = Runner::default().run(case, Extent::Full).unwrap();
         assert!(!figures[0].pass(), "{figures:?}");
+    }
+
+    #[test]
+    fn the_worst_of_all_seeds_counts() {
+        let text = |seed: u64, seeds: u64| {
+            format!(
+                "[[case]]\nname = 'x'\nseeds = {seeds}\nlimit = {{ max-us = 1, fair = 1 }}\n\
+                 [case.set]\nseed = {seed}\ntopology.hosts = 16\nworkload.size = '100KB'"
+            )
+        };
+        let run = |seed, seeds| {
+            let case = &read(&text(seed, seeds)).unwrap()[0];
+            let figures = Runner::default().run(case, Extent::Full).unwrap();
+            (figures[0].value, figures[1].value)
+        };
+        let (one, two, both) = (run(1, 1), run(2, 1), run(1, 2));
+        assert_ne!(one, two);
+        assert_eq!(both, (one.0.max(two.0), one.1.min(two.1)));
     }
 
     #[test]
