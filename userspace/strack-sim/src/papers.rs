@@ -19,6 +19,10 @@ pub(crate) struct Args {
     /// Smaller fabrics and messages: a minute instead of many
     #[arg(short, long)]
     quick: bool,
+    /// Only sections whose name contains this: calibration, theory, figure12, figure11,
+    /// queues, background, contenders, roce
+    #[arg(short, long, value_name = "WORD")]
+    only: Option<String>,
     /// Seed of everything random
     #[arg(short, long, default_value_t = 1)]
     seed: u64,
@@ -47,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             bar.set_message(name.to_string());
         },
     };
-    let sections = paper.sections()?;
+    let sections = paper.sections(args.only.as_deref())?;
     bar.finish_and_clear();
     for section in &sections {
         println!("{}", section.title);

@@ -18,7 +18,7 @@ fn program(args: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn nonsense_is_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["run", "-s", "topology.rate=0"], "rate zero"),
         (&["run", "-s", "topology.hosts=100"], "cannot be divided"),
         (&["run", "-s", "transport.paths=0"], "0 paths"),
@@ -32,6 +32,23 @@ fn nonsense_is_one_line_and_status_2() {
             "nothing is left",
         ),
         (&["run", "-s", "nonsense"], "key=value"),
+        (&["run", "-s", "transport.read-rate=0"], "rate zero"),
+        (
+            &["run", "-s", "transport.read-slow-until=1us"],
+            "needs a read-rate",
+        ),
+        (
+            &[
+                "run",
+                "-s",
+                "transport.lose-last=1",
+                "-s",
+                "transport.kind=roce",
+            ],
+            "for strack only",
+        ),
+        (&["run", "-s", "workload.first=1"], "up to number 128"),
+        (&["paper", "--only", "figure99"], "no such section"),
         (&["run", "/nonexistent.toml"], "No such file"),
         (&["model", "--uplinks", "0"], "needs an uplink"),
     ];

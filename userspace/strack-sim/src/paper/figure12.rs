@@ -59,12 +59,7 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             ];
             let name = format!("figure 12: {paths} paths");
             let outcome = paper.run(&name, FABRIC, &changes)?;
-            let links = outcome.names.iter().zip(&outcome.links);
-            let loads: Vec<f64> = links
-                .filter(|(name, _)| name.starts_with("tor0:spine"))
-                .map(|(_, link)| link.bytes as f64)
-                .collect();
-            of_seeds.push(Imbalance::of(&loads));
+            of_seeds.push(Imbalance::of(&outcome.loads("tor0:spine")));
         }
         measured.push(of_seeds);
     }

@@ -5,14 +5,18 @@
 //! that of the paper, puts what came out beside what was published, and says what the
 //! comparison is worth.
 
+mod background;
+mod calibration;
 mod figure11;
 mod figure12;
 pub mod html;
+mod peers;
 mod plot;
 mod queues;
 mod roce;
 
 use crate::outcome::Outcome;
+use crate::scenario::bad;
 use crate::scenario::BadInput;
 use crate::scenario::Scenario;
 use crate::sim::Sim;
@@ -54,15 +58,34 @@ pub struct Paper<'a> {
     pub progress: &'a mut dyn FnMut(&str),
 }
 
+/// What makes a section.
+type Maker = fn(&mut Paper<'_>) -> Result<Section, BadInput>;
+
+/// All sections by name, in the order of the report.
+const SECTIONS: [(&str, Maker); 8] = [
+    ("calibration", calibration::section),
+    ("theory", calibration::theory),
+    ("figure12", figure12::section),
+    ("figure11", figure11::section),
+    ("queues", queues::section),
+    ("background", background::section),
+    ("contenders", peers::section),
+    ("roce", roce::section),
+];
+
 impl Paper<'_> {
-    /// All sections.
-    pub fn sections(&mut self) -> Result<Vec<Section>, BadInput> {
-        Ok(vec![
-            figure12::section(self)?,
-            figure11::section(self)?,
-            queues::section(self)?,
-            roce::section(self)?,
-        ])
+    /// The sections whose names contain `only`, or all.
+    pub fn sections(&mut self, only: Option<&str>) -> Result<Vec<Section>, BadInput> {
+        let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
+        let sections = SECTIONS.iter().filter(|(name, _)| wanted(name));
+        let made: Vec<Section> = sections
+            .map(|(_, section)| section(self))
+            .collect::<Result<_, _>>()?;
+        if made.is_empty() {
+            let names = SECTIONS.map(|(name, _)| name);
+            return bad(format!("no such section: {}", names.join(", ")));
+        }
+        Ok(made)
     }
 
     /// Runs one scenario.
