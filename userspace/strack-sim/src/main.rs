@@ -4,6 +4,7 @@
 mod list;
 mod papers;
 mod run;
+mod speed;
 mod theory;
 
 use clap::Parser;
@@ -29,6 +30,8 @@ enum Command {
     Paper(papers::Args),
     /// Print what can be said without a network: model.json
     Model(theory::Args),
+    /// Measure what a simulation costs: speed.json
+    Speed(speed::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Command::Limits(args) => list::run(&args),
         Command::Paper(args) => papers::run(&args),
         Command::Model(args) => theory::run(&args),
+        Command::Speed(args) => speed::run(&args),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

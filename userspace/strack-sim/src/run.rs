@@ -25,9 +25,9 @@ pub(crate) struct Args {
     /// Change one value of it, as `topology.hosts=1024`
     #[arg(short, long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Write the figures as JSON
-    #[arg(short, long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    /// Where to write the figures as JSON
+    #[arg(short, long, value_name = "FILE", default_value = "out/run.json")]
+    json: PathBuf,
     /// Print the protocol's counters, which are in the JSON anyway
     #[arg(short, long)]
     counters: bool,
@@ -66,9 +66,12 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         outcome.events,
         elapsed.as_secs_f64()
     );
-    if let Some(path) = &args.json {
-        report.write(path).context("cannot write the report")?;
+    if let Some(dir) = args.json.parent() {
+        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     }
+    report
+        .write(&args.json)
+        .context("cannot write the report")?;
     Ok(outcome.unfinished() == 0)
 }
 
