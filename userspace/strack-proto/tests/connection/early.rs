@@ -197,6 +197,56 @@ fn tail_lost_on_a_slow_path_costs_a_probe() {
     assert_eq!(net.retransmissions[CLIENT], *lost.borrow());
 }
 
+/// The last packet is the first victim of a path that dies: neither it nor its probe
+/// arrives. That costs the time that an answer may take, not a timeout.
+#[test]
+fn tail_lost_on_a_dead_path_costs_a_probe() {
+    for delay in [20 * USEC, 100 * USEC, MSEC] {
+        let mut setup = strack(
+            Setup::new(400_000).paths(vec![Link::new(delay); 8]),
+            Profile::Strack,
+        );
+        setup.apps[CLIENT].finish = false;
+        setup.client.burst_max = 1;
+        let mut net = setup.start();
+        net.run_for(SEC);
+        let last = net.client().conn.snd_nxt().add(15);
+        let spurious = net.count(CLIENT, Counter::RetransSpurious);
+        let dead = Rc::new(RefCell::new(None));
+        let silenced = Rc::new(RefCell::new(0));
+        let counted = silenced.clone();
+        net.censor = Some(Box::new(move |_, datagram, packet| {
+            let mut dead = dead.borrow_mut();
+            let path = datagram.entropy % 8;
+            match packet {
+                Packet::Data(data) if data.psn == last && dead.is_none() => *dead = Some(path),
+                Packet::Data(_) | Packet::Probe(_) => {}
+                _ => return false,
+            }
+            let lost = *dead == Some(path);
+            *counted.borrow_mut() += u32::from(lost);
+            lost
+        }));
+        let start = net.now;
+        net.client().app.write += 16 * 1400;
+        net.pump(CLIENT);
+        let done = net.run(start + SEC, |net| net.server().read == 400_000 + 16 * 1400);
+        assert!(done);
+        let took = net.now - start;
+        let what = format!("{} us: {took} ns", delay / USEC);
+        // The packet, and its probe at least.
+        assert!(*silenced.borrow() >= 2, "{what}");
+        assert_eq!(net.count(CLIENT, Counter::Timeouts), 0, "{what}");
+        let since = net.count(CLIENT, Counter::RetransSpurious) - spurious;
+        assert_eq!(since, 0, "{what}");
+        // There, the silence, the slowest answer and a little more, and there again.
+        let rtt = 2 * delay;
+        let (silence, grace) = (rtt + rtt.max(100 * USEC), rtt / 4);
+        let most = rtt / 2 + silence + rtt * 5 / 4 + grace + rtt / 2;
+        assert!(took < most + 200 * USEC, "{what}");
+    }
+}
+
 /// A lossy network: each retransmission takes a path that has not lost anything since
 /// something arrived on it.
 #[test]

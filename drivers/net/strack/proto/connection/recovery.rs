@@ -54,6 +54,8 @@ pub(super) struct Recovery {
     pub(super) delivered_to: Option<Psn>,
     initial_rto: Ns,
     pub(super) tail: Probes,
+    // The path that was heard of last.
+    heard_on: Option<u16>,
     persist_tries: u8,
     persist_unanswered: u8,
 }
@@ -72,6 +74,7 @@ impl Recovery {
             delivered_to: None,
             initial_rto: config.rto_initial,
             tail: Probes::new(),
+            heard_on: None,
             persist_tries: 0,
             persist_unanswered: 0,
         })
@@ -266,17 +269,19 @@ impl Connection {
     }
 
     pub(super) fn on_tail_timer(&mut self, now: Ns) {
-        let (paths, age) = if self.recovers_early() {
+        let (paths, age, other) = if self.recovers_early() {
             let (patience, target) = (&self.recovery.patience, self.target_delay());
+            // What left right behind the oldest packet is not worth a round of its own.
             let age = patience.probe(&self.rtt, target);
-            (self.config.loss.probe_paths, age)
+            let age = age.saturating_sub(self.probe_grace());
+            (self.config.loss.probe_paths, age, self.recovery.heard_on)
         } else {
-            (1, 0)
+            (1, 0, None)
         };
         let packets = self.tx.in_flight_slots(self.tx.una());
         let overdue = packets.filter(|(_, slot)| now.saturating_sub(slot.sent_at) >= age);
         let entropies = overdue.map(|(_, slot)| slot.entropy);
-        self.recovery.tail.choose(entropies, paths);
+        self.recovery.tail.choose(entropies, paths, other);
         if self.recovery.tail.is_pending() {
             self.probe_due = Some(Probe::Tail);
         }
@@ -412,6 +417,9 @@ impl Connection {
     /// An ACK has been taken in: looks for packets that it shows to be lost.
     pub(super) fn detect_losses(&mut self, now: Ns, ack: &AckHeader) {
         self.take_probe_answer(now, ack);
+        if ack.entropy != 0 {
+            self.recovery.heard_on = Some(ack.entropy);
+        }
         if ack.cumulative == self.tx.una() {
             self.detect_overtaken(now, u64::from(ack.ooo_count));
         }
@@ -451,9 +459,32 @@ impl Connection {
         let grace = self.probe_grace();
         let until = now.saturating_sub(grace);
         self.lose_overtaken_by_probes(now, until);
-        if let Some(next) = self.recovery.tail.answered_after(until) {
-            self.timers.set(Timer::Verdict, next.saturating_add(grace));
+        let answered = self.recovery.tail.answered_after(until);
+        let next = answered.map(|at| at.saturating_add(grace));
+        let silent = self.lose_silent(now);
+        if let Some(at) = [next, silent].into_iter().flatten().min() {
+            self.timers.set(Timer::Verdict, at);
         }
+    }
+
+    /// Calls packets lost that have not arrived and whose paths do not answer. Returns when
+    /// to look again, if some may still answer.
+    fn lose_silent(&mut self, now: Ns) -> Option<Ns> {
+        // The timeout leaves time for this.
+        let longest = self.recovery.patience.overtaken_by_probe();
+        let at = self.recovery.tail.sent_at().saturating_add(longest);
+        let mut from = self.tx.una();
+        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
+            from = psn.next();
+            if !self.recovery.tail.silent(slot.sent_at, slot.entropy) {
+                continue;
+            }
+            if now < at {
+                return Some(at);
+            }
+            self.lose(psn, Cause::Overtaken, now);
+        }
+        None
     }
 
     /// Calls packets lost that were overtaken by a probe answered at `until` at the latest.

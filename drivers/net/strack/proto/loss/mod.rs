@@ -43,7 +43,8 @@ pub use self::{
 /// Why a packet was called lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Too many later packets have arrived.
+    /// Too many later packets have arrived, or an answer from another path knows nothing
+    /// of it and its own path is silent.
     Overtaken,
     /// A probe overtook it on its own path.
     Probe,

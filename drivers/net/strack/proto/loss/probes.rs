@@ -8,6 +8,11 @@
 //! speaks of one path only. So the paths of the oldest packets are all asked together,
 //! and each answer tells of its own.
 //!
+//! Where both are lost the path is dead, and no answer is the answer. To tell that from a
+//! network that is silent altogether, a path that was heard of lately is asked as well:
+//! what its answer does not know of, and the probe on its own path does not find in the
+//! time that the slowest path takes, is lost.
+//!
 //! A packet and the probe behind it may wait in one queue, arrive together, and be swapped
 //! by whatever swaps packets on one path. So the packet has a little longer.
 
@@ -20,7 +25,7 @@ use crate::proto::{
 const MOST: usize = 8;
 
 /// What an answer says.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Answer {
     at: Ns,
     /// Everything that had arrived is known to have, so all others are missing. Else only the
@@ -31,7 +36,9 @@ struct Answer {
 /// The latest probes for the tail.
 #[derive(Clone, Debug)]
 pub struct Probes {
+    // When the first of them left, and the last.
     sent_at: Ns,
+    last_at: Ns,
     entropies: [u16; MOST],
     chosen: usize,
     sent: usize,
@@ -44,6 +51,7 @@ impl Probes {
     pub const fn new() -> Self {
         Self {
             sent_at: 0,
+            last_at: 0,
             entropies: [0; MOST],
             chosen: 0,
             sent: 0,
@@ -52,8 +60,8 @@ impl Probes {
     }
 
     /// Asks the first `most` different paths of `packets`, which are the entropy values
-    /// of packets in flight, oldest first.
-    pub fn choose(&mut self, packets: impl Iterator<Item = u16>, most: u16) {
+    /// of packets in flight, oldest first, and `other` if there are any.
+    pub fn choose(&mut self, packets: impl Iterator<Item = u16>, most: u16, other: Option<u16>) {
         *self = Self {
             sent_at: self.sent_at,
             ..Self::new()
@@ -63,13 +71,21 @@ impl Probes {
             if self.chosen == most {
                 break;
             }
-            if self.chosen().contains(&entropy) {
-                continue;
-            }
-            if let Some(slot) = self.entropies.get_mut(self.chosen) {
-                *slot = entropy;
-                self.chosen += 1;
-            }
+            self.add(entropy);
+        }
+        if let Some(other) = other.filter(|_| self.chosen > 0) {
+            self.add(other);
+        }
+    }
+
+    /// Asks one more path, if there is room and it is not asked yet.
+    fn add(&mut self, entropy: u16) {
+        if self.chosen().contains(&entropy) {
+            return;
+        }
+        if let Some(slot) = self.entropies.get_mut(self.chosen) {
+            *slot = entropy;
+            self.chosen += 1;
         }
     }
 
@@ -83,6 +99,7 @@ impl Probes {
         if self.sent == 0 {
             self.sent_at = now;
         }
+        self.last_at = now;
         self.sent += 1;
         Some(entropy)
     }
@@ -103,9 +120,10 @@ impl Probes {
         let sent = self.chosen().get(..self.sent)?;
         let index = sent.iter().position(|&entropy| entropy == ack.entropy)?;
         // The time as it stands in headers.
-        let same = Ns::from(ack.echo_time) == self.sent_at & Ns::from(u32::MAX);
+        let since = Ns::from(ack.echo_time).wrapping_sub(self.sent_at) & Ns::from(u32::MAX);
+        let one_of_them = since <= self.last_at.saturating_sub(self.sent_at);
         let answer = self.answers.get_mut(index)?;
-        if !same || answer.is_some() {
+        if !one_of_them || answer.is_some() {
             return None;
         }
         *answer = Some(Answer { at: now, complete });
@@ -121,6 +139,16 @@ impl Probes {
         let answer = answer.and_then(|(_, answer)| *answer);
         sent_at < self.sent_at
             && answer.is_some_and(|answer| answer.at <= until && (first || answer.complete))
+    }
+
+    /// Whether the path of a packet in flight, sent at `sent_at` with `entropy`, was asked
+    /// in vain, while the answer of another one shows that the packet has not arrived.
+    pub fn silent(&self, sent_at: Ns, entropy: u16) -> bool {
+        let asked = self.chosen().get(..self.sent).unwrap_or(&[]);
+        let index = asked.iter().position(|&probed| probed == entropy);
+        let own = index.map(|index| self.answers.get(index).copied().flatten());
+        let mut answers = self.answers.iter().flatten();
+        own == Some(None) && sent_at < self.sent_at && answers.any(|answer| answer.complete)
     }
 
     /// The first answer after `time`.
