@@ -26,6 +26,7 @@ use strack_proto::config::PathPolicy;
 use strack_proto::connection::Connection;
 use strack_proto::connection::Events;
 use strack_proto::connection::Ids;
+use strack_proto::connection::Refusal;
 use strack_proto::connection::RxMeta;
 use strack_proto::connection::Transmit;
 use strack_proto::connection::What;
@@ -328,20 +329,23 @@ impl End for Strack {
         else {
             unreachable!("not a packet of the protocol");
         };
-        if packet.trimmed {
-            // UDP drops a datagram that is shorter than it says.
-            self.trimmed += 1;
-            return;
-        }
         let len = usize::from(*len);
         let total = len + usize::from(*payload);
         let (header, _) = wire::parse(&header[..len], total).expect("a packet of our own");
         let meta = RxMeta {
             ce: packet.ce,
             entropy: packet.port,
-            payload: *payload,
+            payload: if packet.trimmed { 0 } else { *payload },
         };
-        self.conn.on_packet(ns(now), &header, meta);
+        match header {
+            Header::Data(data) if packet.trimmed => {
+                self.trimmed += 1;
+                self.conn.refuse(ns(now), &data, meta, Refusal::Trimmed);
+            }
+            _ => {
+                self.conn.on_packet(ns(now), &header, meta);
+            }
+        }
         self.look(now);
     }
 

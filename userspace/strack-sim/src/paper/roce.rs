@@ -113,6 +113,9 @@ const PFC: [&str; 3] = [
     "transport.dcqcn=false",
 ];
 
+/// How many of them, the first, have the rate control that RoCEv2 stands for.
+const WITH_DCQCN: usize = 2;
+
 /// Connections of each pair of hosts.
 const CONNECTIONS: [u32; 2] = [1, 4];
 
@@ -120,9 +123,29 @@ const CONNECTIONS: [u32; 2] = [1, 4];
 const COLLECTIVE: f64 = 1.274;
 const SYNTHETIC: f64 = 6.0;
 
-/// When the last message was done, or the victim's in its case, in microseconds.
+/// When the last message was done, or the victim's in its case, in microseconds: the mean
+/// of some seeds, for each draws another hash of who meets whom.
 fn completion(paper: &mut Paper<'_>, case: &Case, changes: &[String]) -> Result<f64, BadInput> {
-    let mut all = vec![set("seed", paper.seed)];
+    // A collective operation draws its paths hundreds of times.
+    let seeds = if paper.quick() || case.asked != Asked::Synthetic {
+        1
+    } else {
+        4
+    };
+    let mut sum = 0.0;
+    for seed in paper.seed..paper.seed + seeds {
+        sum += completion_of(paper, case, seed, changes)?;
+    }
+    Ok(sum / seeds as f64)
+}
+
+fn completion_of(
+    paper: &mut Paper<'_>,
+    case: &Case,
+    seed: u64,
+    changes: &[String],
+) -> Result<f64, BadInput> {
+    let mut all = vec![set("seed", seed)];
     all.extend_from_slice(changes);
     if paper.quick() {
         all.push(set("topology.hosts", 16));
@@ -153,7 +176,8 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             .add(&report("strack"), ours, "us", Better::Lower);
         let mut row = vec![case.name.to_string(), format!("{ours:.0}")];
         let mut best = f64::INFINITY;
-        for (setup, changes) in SETUPS {
+        let mut best_dcqcn = f64::INFINITY;
+        for (number, (setup, changes)) in SETUPS.into_iter().enumerate() {
             for connections in CONNECTIONS {
                 let mut all = vec![
                     set("transport.kind", "roce"),
@@ -166,9 +190,12 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
                 paper.report.add(&name, time, "us", Better::Lower);
                 row.push(format!("{time:.0}"));
                 best = best.min(time);
+                if number < WITH_DCQCN {
+                    best_dcqcn = best_dcqcn.min(time);
+                }
             }
         }
-        let factor = best / ours;
+        let (factor, of_any) = (best_dcqcn / ours, best / ours);
         if case.asked == Asked::Collective {
             paper
                 .report
@@ -178,10 +205,13 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
                 .report
                 .add(&report("factor"), factor, "x", Better::Higher);
         }
+        let name = report("factor-of-any");
+        paper.report.add(&name, of_any, "x", Better::Higher);
         if case.asked == Asked::Synthetic {
             largest = largest.max(factor);
         }
         row.push(format!("{factor:.2}"));
+        row.push(format!("{of_any:.2}"));
         rows.push(row);
     }
     paper
@@ -191,22 +221,28 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         title: "STrack against RoCEv2",
         text: "128 hosts of 100 Gb/s in a fat tree of three tiers (slow-uplinks: two tiers of 8 \
                uplinks, one of each ToR at a quarter of its rate). Completion of the last message \
-               in us; of the victim's message in its case. RoCEv2 has go-back-N and priority flow \
+               in us; of the victim's message in its case; the mean of four seeds, but one for \
+               collective operations. RoCEv2 has go-back-N and priority flow \
                control, and 1 or 4 connections per pair of hosts among which each message is \
-               divided; the best of all six columns counts. 'Shallow' marks at the thresholds of \
+               divided. 'Shallow' marks at the thresholds of \
                all others here (0.2 and 0.8 bandwidth-delay products), where DCQCN cuts its rates \
                much and takes hundreds of microseconds to raise them again; 'deep' has thresholds \
                and buffers as in HPCC's comparison, at which messages of this size are over before \
-               DCQCN does much; 'pfc' has flow control alone. DCQCN's constants are those of its \
+               DCQCN does much; 'pfc' has flow control alone. The factor is that of the best of \
+               the four columns with DCQCN, which is what RoCEv2 stands for in the paper; 'of \
+               any' is that of the best of all six. DCQCN's constants are those of its \
                paper, and it is checked against that: K flows into one link keep it full and get \
                equal shares, and a cut rate comes back in the steps of the paper. STrack's \
                abstract claims up to 6 times on synthetic workloads and 27.4 % on collective ones \
                without saying where. What this comparison says: with all links equal and enough \
-               buffer, four connections make up for about half of what single paths lose. A \
+               buffer, four connections make up for most of what single paths lose, and a factor \
+               of two is left. A \
                factor of 6 needs a fabric that is not even: connections whose hash puts them on \
                a slow link stay there, and several meet on it, while spraying avoids it. Small \
                all-to-all steps are a round trip each whatever the transport, so there is \
-               nothing to be gained; those of 1 MB show what collisions cost."
+               nothing to be gained; those of 1 MB show what collisions cost. Where the last hop \
+               is all there is (incast), flow control alone is ideal, and the first windows of \
+               128 paths cost losses."
             .to_string(),
         head: words(&[
             "workload",
@@ -218,6 +254,7 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             "pfc 1",
             "pfc 4",
             "factor",
+            "of any",
         ]),
         rows,
         plot: None,

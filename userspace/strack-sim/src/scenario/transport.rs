@@ -120,7 +120,7 @@ impl Default for Transport {
 }
 
 /// How long hosts wait that expect a network without losses.
-const LOSSLESS_RTO: Ps = 4_096 * NSEC << 14;
+const LOSSLESS_RTO: Ps = (4_096 * NSEC) << 14;
 
 impl Transport {
     /// What connections are made with.
