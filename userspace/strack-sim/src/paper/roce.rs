@@ -196,7 +196,7 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             }
         }
         let (factor, of_any) = (best_dcqcn / ours, best / ours);
-        if case.asked == Asked::Collective {
+        if case.asked == Asked::Collective && !paper.quick() {
             paper
                 .report
                 .at_least(&report("factor"), factor, "x", COLLECTIVE);
@@ -214,9 +214,13 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         row.push(format!("{of_any:.2}"));
         rows.push(row);
     }
-    paper
-        .report
-        .at_least("roce/largest-synthetic-factor", largest, "x", SYNTHETIC);
+    let name = "roce/largest-synthetic-factor";
+    if paper.quick() {
+        // Hardly anybody meets on a link there.
+        paper.report.add(name, largest, "x", Better::Higher);
+    } else {
+        paper.report.at_least(name, largest, "x", SYNTHETIC);
+    }
     Ok(Section {
         title: "STrack against RoCEv2",
         text: "128 hosts of 100 Gb/s in a fat tree of three tiers (slow-uplinks: two tiers of 8 \
