@@ -124,9 +124,14 @@ void strack_c_sk_graft(struct sock *sk, struct socket *newsock)
 	newsock->state = SS_CONNECTED;
 }
 
+struct strack_net *strack_net_of(const struct net *net)
+{
+	return net_generic(net, strack_net_id);
+}
+
 struct strack_net *strack_c_sk_net(const struct sock *sk)
 {
-	return net_generic(sock_net(sk), strack_net_id);
+	return strack_net_of(sock_net(sk));
 }
 
 /* The last reference is gone: nothing is charged to it any more. */
@@ -163,6 +168,7 @@ static struct sock *strack_sk_new(struct net *net, struct socket *sock, int kern
 
 static int strack_create(struct net *net, struct socket *sock, int protocol, int kern)
 {
+	struct strack_net *sn = strack_net_of(net);
 	struct sock *sk;
 	int err;
 
@@ -170,6 +176,11 @@ static int strack_create(struct net *net, struct socket *sock, int protocol, int
 		return -ESOCKTNOSUPPORT;
 	if (protocol)
 		return -EPROTONOSUPPORT;
+	if (!kern && unlikely(READ_ONCE(sn->provider))) {
+		err = strack_provider_create(sn, sock, family);
+		if (err != -ENOENT)
+			return err;
+	}
 
 	sk = strack_sk_new(net, sock, kern);
 	if (!sk)
@@ -218,7 +229,8 @@ static int __net_init strack_net_init(struct net *net)
 /* No socket is left. A grace period passes before the next step. */
 static void __net_exit strack_net_pre_exit(struct net *net)
 {
-	strack_net_leave(net_generic(net, strack_net_id));
+	strack_provider_net_exit(strack_net_of(net));
+	strack_net_leave(strack_net_of(net));
 }
 
 static void __net_exit strack_net_exit_batch(struct list_head *nets)

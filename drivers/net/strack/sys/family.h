@@ -17,6 +17,7 @@
 struct mem_cgroup;
 struct poll_table_struct;
 struct hrtimer;
+struct strack_provider;
 
 /**
  * struct strack_poll - what poll() wants to know of a connection's buffers
@@ -99,6 +100,8 @@ struct strack_param {
  * @header: their registration
  * @net: back pointer, valid as long as this structure
  * @accept_work: runs strack_accept_work() in process context
+ * @provider: who makes the sockets of programs instead of the engine, or NULL; see
+ *	provider.c
  * @priv: the Rust half (engine::NetNs)
  */
 struct strack_net {
@@ -107,6 +110,7 @@ struct strack_net {
 	struct ctl_table_header *header;
 	struct net *net;
 	struct work_struct accept_work;
+	struct strack_provider *provider;
 	void *priv;
 };
 
@@ -138,6 +142,13 @@ void strack_set_rcvbuf(struct sock *sk, int val);
 /* between the C files: sysctl.c */
 int strack_sysctl_register(struct strack_net *sn);
 void strack_sysctl_unregister(struct strack_net *sn);
+
+/* between the C files: provider.c. Process context. */
+int strack_provider_create(struct strack_net *sn, struct socket *sock, int family);
+void strack_provider_net_exit(struct strack_net *sn);
+
+/* between the C files: family.c */
+struct strack_net *strack_net_of(const struct net *net);
 
 /* between the C files: memory.c. Process context. */
 extern atomic_long_t strack_memory_allocated;
