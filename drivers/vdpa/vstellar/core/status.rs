@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! How a command, a work entry or an endpoint came out.
-
-use super::table;
-use crate::host::AllocError;
+//!
+//! Shared with the driver, as are [`super::abi`], [`super::bytes`] and [`super::event_index`]: these
+//! files ask for nothing of the rest.
 
 /// `enum virtio_vstellar_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,18 +62,3 @@ impl Status {
 
 /// What a fallible operation of the model returns; never `Err(Status::Ok)`.
 pub type Result<T = ()> = core::result::Result<T, Status>;
-
-impl From<AllocError> for Status {
-    fn from(_: AllocError) -> Self {
-        Status::Io
-    }
-}
-
-impl From<table::Full> for Status {
-    fn from(full: table::Full) -> Self {
-        match full {
-            table::Full::Limit => Status::Quota,
-            table::Full::Memory => Status::Io,
-        }
-    }
-}

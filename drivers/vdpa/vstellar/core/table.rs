@@ -10,7 +10,11 @@
 //! Memory grows with use, up to the limit, and only in [`Table::make_room`] and
 //! [`Table::reserve`]; neither looking up nor putting in nor taking out allocates.
 
-use crate::host::List;
+use super::status::Status;
+use crate::host::{
+    AllocError,
+    List, //
+};
 
 /// Names an object in one table; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +61,21 @@ pub enum Full {
     Limit,
     /// The host has no memory.
     Memory,
+}
+
+impl From<Full> for Status {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::Limit => Status::Quota,
+            Full::Memory => Status::Io,
+        }
+    }
+}
+
+impl From<AllocError> for Status {
+    fn from(_: AllocError) -> Self {
+        Status::Io
+    }
 }
 
 #[derive(Debug)]
