@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Endpoints: what of a socket is the device's. Made by bind(), connect(), listen() or
+ * for a connection that comes, and taken away when the socket is closed or the
+ * connection was undone.
+ *
+ * The functions are called with the socket lock unless they say otherwise.
+ */
+#include <linux/slab.h>
+
+#include "guest.h"
+
+/* --- doorbells ------------------------------------------------------------ */
+
+/* An index goes from @old to @new, and the device is told if it has asked for that. */
+static void vsg_ring(struct vsg_sock *vs, __le32 *index, const __le32 *event, u32 old, u32 new)
+{
+	/* the entries before it are there */
+	smp_store_release(index, cpu_to_le32(new));
+	/* either the device sees the index, or its wish is seen here */
+	smp_mb();
+	if (vsg_passed(le32_to_cpu(READ_ONCE(*event)), old, new))
+		vsg_kick(vs->dev, vs->slot);
+}
+
+void vsg_ring_send(struct vsg_sock *vs, u32 old)
+{
+	struct virtio_vstellar_slot *slot = vs->doorbell;
+
+	vsg_ring(vs, &slot->sq_pi, &slot->sq_evt, old, vsg_send_made(vs->queues));
+}
+
+/* Gives the device the buffers that are free, if it is time to. */
+void vsg_post_receives(struct vsg_sock *vs)
+{
+	struct virtio_vstellar_rqe *ring = vs->block.mem + VSG_RQ;
+	struct virtio_vstellar_slot *slot = vs->doorbell;
+	u32 old, new;
+
+	if (!vsg_recv_should_post(vs->queues))
+		return;
+	old = vsg_recv_posted(vs->queues);
+	new = old;
+	while (vsg_recv_post(vs->queues, &ring[new % VSG_RQ_DEPTH]))
+		new++;
+	if (new != old)
+		vsg_ring(vs, &slot->rq_pi, &slot->rq_evt, old, new);
+}
+
+/* Ends the sending direction after what is queued; once. */
+void vsg_push_fin(struct vsg_sock *vs)
+{
+	struct virtio_vstellar_sqe *ring = vs->block.mem + VSG_SQ;
+	u32 old = vsg_send_made(vs->queues);
+
+	if (vsg_send_push_fin(vs->queues, &ring[old % VSG_SQ_DEPTH]))
+		vsg_ring_send(vs, old);
+}
+
+/* --- beginning ------------------------------------------------------------ */
+
+static int vsg_endpoint_memory(struct vsg_sock *vs)
+{
+	struct vsg_device *dev = vs->dev;
+	struct vsg_queues *queues;
+	int err;
+
+	err = vsg_block_get(dev, &vs->block);
+	if (err)
+		return err;
+	err = vsg_slot_get(dev, &vs->slot);
+	if (err)
+		goto put_block;
+	err = -ENOBUFS;
+	vs->cq = vsg_cq_get(dev);
+	if (!vs->cq)
+		goto put_slot;
+	queues = vsg_queues_new(vs->key, vs->block.iova + VSG_TX, VSG_TX_BYTES,
+				vs->block.iova + VSG_RX, VSG_RX_BYTES);
+	if (!queues)
+		goto put_cq;
+	spin_lock_bh(&vs->lock);
+	vs->queues = queues;
+	vs->doorbell = vsg_slot(dev, vs->slot);
+	spin_unlock_bh(&vs->lock);
+	return 0;
+
+put_cq:
+	vsg_cq_put(dev, vs->cq);
+put_slot:
+	vsg_slot_put(dev, vs->slot);
+put_block:
+	vsg_block_put(dev, &vs->block);
+	return err;
+}
+
+static int vsg_endpoint_create(struct vsg_sock *vs, bool listener)
+{
+	struct virtio_vstellar_ep_create create = {
+		.type = cpu_to_le16(VIRTIO_VSTELLAR_EP_STREAM),
+		.db_slot = cpu_to_le32(VIRTIO_VSTELLAR_NO_SLOT),
+		.cookie = cpu_to_le64(vs->key),
+		.uid_tag = cpu_to_le32(from_kuid_munged(&init_user_ns, sk_uid(&vs->sk))),
+		.netns_tag = cpu_to_le32(sock_net(&vs->sk)->ns.inum),
+	};
+
+	if (listener) {
+		create.flags = cpu_to_le16(VIRTIO_VSTELLAR_EP_LISTENER);
+	} else {
+		create.send_cq = cpu_to_le32(vs->cq->handle);
+		create.recv_cq = cpu_to_le32(vs->cq->handle);
+		create.sq = cpu_to_le64(vs->block.iova + VSG_SQ);
+		create.rq = cpu_to_le64(vs->block.iova + VSG_RQ);
+		create.sq_log2 = cpu_to_le16(ilog2(VSG_SQ_DEPTH));
+		create.rq_log2 = cpu_to_le16(ilog2(VSG_RQ_DEPTH));
+		create.db_slot = cpu_to_le32(vs->slot);
+	}
+	return vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_CREATE, &vs->handle, &create,
+			   sizeof(create), NULL, 0);
+}
+
+/* Makes an endpoint, one without queues if it will only listen. There is none yet. */
+int vsg_endpoint_open(struct vsg_sock *vs, bool listener)
+{
+	struct vsg_device *dev = vs->dev;
+	int err;
+
+	if (vsg_device_dead(dev))
+		return -ENETDOWN;
+	err = xa_alloc_cyclic_bh(&dev->sockets, &vs->key, vs, XA_LIMIT(1, U32_MAX), &dev->next_key,
+				 GFP_KERNEL);
+	if (err < 0) {
+		vs->key = 0;
+		return err;
+	}
+	sock_hold(&vs->sk);
+	err = listener ? 0 : vsg_endpoint_memory(vs);
+	if (err)
+		goto close;
+	err = vsg_endpoint_create(vs, listener);
+	if (err)
+		goto close;
+	spin_lock_bh(&vs->lock);
+	vs->failed = false;
+	if (vs->queues)
+		vsg_post_receives(vs);
+	spin_unlock_bh(&vs->lock);
+	return 0;
+
+close:
+	vsg_endpoint_close(vs, true);
+	return err;
+}
+
+/* --- end ------------------------------------------------------------------ */
+
+static void vsg_endpoint_destroy(struct vsg_sock *vs, bool abort)
+{
+	struct virtio_vstellar_ep_destroy destroy = {};
+	int err = -EBUSY;
+
+	if (!abort)
+		err = vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_DESTROY, &vs->handle, &destroy,
+				  sizeof(destroy), NULL, 0);
+	if (err == -EBUSY) {
+		destroy.flags = cpu_to_le32(VIRTIO_VSTELLAR_DESTROY_ABORT);
+		err = vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_DESTROY, &vs->handle, &destroy,
+				  sizeof(destroy), NULL, 0);
+	}
+	/* it would go on using memory that is somebody else's soon */
+	if (err && err != -ENETDOWN)
+		vsg_device_fail(vs->dev);
+	vs->handle = 0;
+}
+
+/*
+ * Takes the endpoint away, if there is one: with @abort by a reset, otherwise what
+ * was sent is delivered. The caller has a reference to the socket of its own.
+ */
+void vsg_endpoint_close(struct vsg_sock *vs, bool abort)
+{
+	struct vsg_device *dev = vs->dev;
+	struct vsg_queues *queues;
+
+	if (!vs->key)
+		return;
+	if (vs->handle)
+		vsg_endpoint_destroy(vs, abort);
+	spin_lock_bh(&vs->lock);
+	queues = vs->queues;
+	vs->queues = NULL;
+	vs->doorbell = NULL;
+	spin_unlock_bh(&vs->lock);
+	xa_erase_bh(&dev->sockets, vs->key);
+	if (queues) {
+		/* its completions have to be read before their room is promised again */
+		queue_work(system_bh_wq, &dev->bh);
+		flush_work(&dev->bh);
+		vsg_queues_free(queues);
+		vsg_cq_put(dev, vs->cq);
+		vsg_slot_put(dev, vs->slot);
+		vsg_block_put(dev, &vs->block);
+	}
+	vs->key = 0;
+	vs->bound = false;
+	vs->named = false;
+	sock_put(&vs->sk);
+}
+
+/* --- names ---------------------------------------------------------------- */
+
+int vsg_endpoint_bind(struct vsg_sock *vs, const struct virtio_vstellar_addr *addr)
+{
+	int err;
+
+	err = vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_BIND, &vs->handle, addr, sizeof(*addr),
+			  &vs->local, sizeof(vs->local));
+	if (!err)
+		vs->bound = true;
+	return err;
+}
+
+/* Asks for the names of a connection, which the device has chosen in part. */
+void vsg_endpoint_names(struct vsg_sock *vs)
+{
+	struct virtio_vstellar_ep_query_resp resp;
+
+	if (vs->named || !vs->handle || vs->phase != VSG_ACTIVE)
+		return;
+	if (vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_QUERY, &vs->handle, NULL, 0, &resp,
+			sizeof(resp)))
+		return;
+	vs->local = resp.local;
+	vs->named = true;
+}
+
+/* All that was sent is the device's, and so is the end. */
+bool vsg_send_is_finished(struct vsg_sock *vs)
+{
+	bool finished;
+
+	spin_lock_bh(&vs->lock);
+	finished = !vs->queues || vsg_send_finished(vs->queues);
+	spin_unlock_bh(&vs->lock);
+	return finished;
+}

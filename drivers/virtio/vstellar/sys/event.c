@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the device says: answers, events, completions. All of it is read by one
+ * bottom half, which runs whenever a queue was called back.
+ *
+ * Completions need no call for each: the device calls when the one that the driver
+ * has named in cq_arm is there, and the driver names the next one when it has read
+ * all there are. Between these two it reads what it finds.
+ */
+#include <linux/scatterlist.h>
+
+#include "guest.h"
+
+/* Completions of a queue in one run. */
+#define VSG_BUDGET	512
+
+/* --- sockets by key ------------------------------------------------------- */
+
+/* With a reference. */
+static struct vsg_sock *vsg_lookup(struct vsg_device *dev, u32 key)
+{
+	struct vsg_sock *vs;
+
+	xa_lock_bh(&dev->sockets);
+	vs = xa_load(&dev->sockets, key);
+	if (vs)
+		sock_hold(&vs->sk);
+	xa_unlock_bh(&dev->sockets);
+	return vs;
+}
+
+/* --- completions ---------------------------------------------------------- */
+
+static void vsg_received(struct vsg_sock *vs, const struct vsg_completion *completion)
+{
+	bool good = true;
+
+	/* what was cancelled is told by an event */
+	if (completion->status)
+		return;
+	spin_lock_bh(&vs->lock);
+	if (vs->queues)
+		good = vsg_recv_fill(vs->queues, lower_32_bits(completion->wr_id), completion->len);
+	spin_unlock_bh(&vs->lock);
+	if (good)
+		vsg_sock_received(vs, completion->fin);
+	else
+		vsg_sock_failed(vs, EPROTO);
+}
+
+static void vsg_sent(struct vsg_sock *vs, const struct vsg_completion *completion)
+{
+	if (completion->status)
+		return;
+	spin_lock_bh(&vs->lock);
+	if (vs->queues)
+		vsg_send_catch_up(vs->queues, lower_32_bits(completion->wr_id));
+	spin_unlock_bh(&vs->lock);
+	vsg_sock_sent(vs);
+}
+
+static bool vsg_next_completion(struct vsg_cq *cq, struct vsg_completion *completion)
+{
+	u32 index = vsg_reader_taken(cq->reader) & ((1u << VSG_CQ_LOG2) - 1);
+	struct virtio_vstellar_cqe *entry = cq->block.mem, copy;
+	u16 op_and_flags;
+
+	entry += index;
+	/* written last: what comes before it is there */
+	op_and_flags = le16_to_cpu(smp_load_acquire((__le16 *)&entry->op));
+	if (!vsg_reader_is_new(cq->reader, op_and_flags))
+		return false;
+	memcpy(&copy, entry, sizeof(copy));
+	memset(completion, 0, sizeof(*completion));
+	vsg_reader_take(cq->reader, &copy, completion);
+	return true;
+}
+
+/* Returns true if there may be more. */
+static bool vsg_drain(struct vsg_device *dev, struct vsg_cq *cq)
+{
+	struct virtio_vstellar_slot *slot = vsg_slot(dev, cq->slot);
+	struct vsg_completion completion;
+	unsigned int budget = VSG_BUDGET;
+	struct vsg_sock *vs;
+	u32 taken;
+
+	for (;;) {
+		while (budget && vsg_next_completion(cq, &completion)) {
+			budget--;
+			vs = vsg_lookup(dev, upper_32_bits(completion.wr_id));
+			if (!vs)
+				continue; /* closed meanwhile */
+			if (completion.receive)
+				vsg_received(vs, &completion);
+			else
+				vsg_sent(vs, &completion);
+			sock_put(&vs->sk);
+		}
+		taken = vsg_reader_taken(cq->reader);
+		/* the entries were read before the device may write them again */
+		smp_store_release(&slot->cq_ci, cpu_to_le32(taken));
+		if (!budget)
+			return true;
+		if (le32_to_cpu(slot->cq_arm) == taken)
+			return false;
+		WRITE_ONCE(slot->cq_arm, cpu_to_le32(taken));
+		/* the wish is seen before the ring is looked at again */
+		smp_mb();
+	}
+}
+
+/* --- events --------------------------------------------------------------- */
+
+static void vsg_state(struct vsg_sock *vs, u64 arg)
+{
+	switch (lower_32_bits(arg) & VIRTIO_VSTELLAR_EP_STATE_MASK) {
+	case VIRTIO_VSTELLAR_EP_CONNECTED:
+		vsg_sock_connected(vs, false);
+		break;
+	case VIRTIO_VSTELLAR_EP_CLOSED:
+		/* several changes may be told at once */
+		vsg_sock_connected(vs, true);
+		break;
+	case VIRTIO_VSTELLAR_EP_ERROR:
+		vsg_sock_failed(vs, -vsg_errno(upper_32_bits(arg)));
+		break;
+	}
+}
+
+static void vsg_event(struct vsg_device *dev, const struct virtio_vstellar_event *event)
+{
+	u16 type = le16_to_cpu(event->type);
+	struct vsg_sock *vs;
+
+	switch (type) {
+	case VIRTIO_VSTELLAR_EV_EP_STATE:
+	case VIRTIO_VSTELLAR_EV_ACCEPT:
+		vs = vsg_lookup(dev, le64_to_cpu(event->cookie));
+		if (!vs)
+			return;
+		if (type == VIRTIO_VSTELLAR_EV_EP_STATE) {
+			vsg_state(vs, le64_to_cpu(event->arg));
+		} else {
+			WRITE_ONCE(vs->offered, true);
+			vsg_work_later(vs, &vs->accept_work, 0);
+		}
+		sock_put(&vs->sk);
+		return;
+	case VIRTIO_VSTELLAR_EV_TRANSPORT_RESET:
+	case VIRTIO_VSTELLAR_EV_FATAL:
+		vsg_device_fail(dev);
+		return;
+	}
+	/* completions are looked for anyway; the others change nothing here */
+}
+
+static int vsg_event_post(struct vsg_device *dev, struct virtio_vstellar_event *event)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, event, sizeof(*event));
+	return virtqueue_add_inbuf(dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT], &sg, 1, event, GFP_ATOMIC);
+}
+
+/* Gives the device all buffers, at the start. */
+int vsg_events_post(struct vsg_device *dev)
+{
+	struct virtqueue *vq = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
+	unsigned int n = min(virtqueue_get_vring_size(vq), VIRTIO_VSTELLAR_VQ_EVENT_SIZE);
+	int err;
+
+	for (unsigned int i = 0; i < n; i++) {
+		err = vsg_event_post(dev, &dev->events[i]);
+		if (err)
+			return err;
+	}
+	virtqueue_kick(vq);
+	return 0;
+}
+
+static void vsg_events_read(struct vsg_device *dev)
+{
+	struct virtqueue *vq = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
+	struct virtio_vstellar_event *event, copy;
+	bool posted = false;
+	unsigned int len;
+
+	do {
+		virtqueue_disable_cb(vq);
+		while ((event = virtqueue_get_buf(vq, &len))) {
+			copy = *event;
+			/* there was room for it, since it was there */
+			vsg_event_post(dev, event);
+			posted = true;
+			atomic64_inc(&dev->heard);
+			if (len == sizeof(copy))
+				vsg_event(dev, &copy);
+		}
+	} while (!virtqueue_enable_cb(vq));
+	if (posted)
+		virtqueue_kick(vq);
+}
+
+/* --- the bottom half ------------------------------------------------------ */
+
+void vsg_bh(struct work_struct *work)
+{
+	struct vsg_device *dev = container_of(work, struct vsg_device, bh);
+	/* pairs with vsg_cq_new(): those that are counted are complete */
+	unsigned int ncqs = smp_load_acquire(&dev->ncqs);
+	bool more = false;
+
+	vsg_commands_done(dev);
+	vsg_events_read(dev);
+	for (unsigned int i = 0; i < ncqs; i++)
+		more |= vsg_drain(dev, &dev->cqs[i]);
+	if (more)
+		queue_work(system_bh_wq, &dev->bh);
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device: probe and removal, and the network namespace that it is assigned to.
+ *
+ * A machine's device serves the initial namespace, unless the module is loaded with
+ * assign=0 or there is one before it. An administrator changes that by writing the
+ * number of a process to the device's attribute netns, as "ip link set DEVICE netns
+ * PID" does for a network interface; 0 takes it away. Sockets that were made before
+ * stay with their maker.
+ *
+ * When a device goes, its sockets fail with ENETDOWN, and remain as the shells that
+ * programs have to close; they hold the memory, and the module: it is not unloaded
+ * before they are closed.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/virtio_config.h>
+#include <net/net_namespace.h>
+
+#include "guest.h"
+
+static unsigned int virtio_id = VIRTIO_VSTELLAR_ID;
+module_param(virtio_id, uint, 0444);
+MODULE_PARM_DESC(virtio_id, "further virtio device ID to look at (default 60; 20 with QEMU as distributed)");
+
+static bool assign = true;
+module_param(assign, bool, 0444);
+MODULE_PARM_DESC(assign, "the first device serves the initial network namespace (default Y)");
+
+bool vsg_device_dead(struct vsg_device *dev)
+{
+	return READ_ONCE(dev->dead);
+}
+
+/* The device has something new in @slot to look at. Any context. */
+void vsg_kick(struct vsg_device *dev, u32 slot)
+{
+	set_bit_le(slot, dev->doorbells.mem);
+	/* the bit is there before the device looks */
+	smp_mb__after_atomic();
+	rcu_read_lock();
+	if (!READ_ONCE(dev->dead)) {
+		virtqueue_notify(dev->vqs[VIRTIO_VSTELLAR_VQ_KICK]);
+		atomic64_inc(&dev->kicks);
+	}
+	rcu_read_unlock();
+}
+
+/* --- end ------------------------------------------------------------------ */
+
+/* All that was made is the last socket's to free. Any context. */
+void vsg_device_free(struct kref *ref)
+{
+	struct vsg_device *dev = container_of(ref, struct vsg_device, ref);
+
+	vsg_memory_free(dev);
+	xa_destroy(&dev->sockets);
+	kfree(dev->events);
+	kfree(dev);
+}
+
+static void vsg_sockets_fail(struct vsg_device *dev)
+{
+	struct vsg_sock *vs;
+	unsigned long key = 0;
+
+	for (;;) {
+		xa_lock_bh(&dev->sockets);
+		vs = xa_find_after(&dev->sockets, &key, ULONG_MAX, XA_PRESENT);
+		if (vs)
+			sock_hold(&vs->sk);
+		xa_unlock_bh(&dev->sockets);
+		if (!vs)
+			return;
+		vsg_sock_failed(vs, ENETDOWN);
+		sock_put(&vs->sk);
+	}
+}
+
+/*
+ * The device is not used any more when this returns. Once; by the work of a device
+ * that has failed, or by its removal, which excludes it.
+ */
+static void vsg_device_stop(struct vsg_device *dev)
+{
+	spin_lock_bh(&dev->lock);
+	WRITE_ONCE(dev->dead, true);
+	spin_unlock_bh(&dev->lock);
+	/* nobody is at a kick any more */
+	synchronize_rcu();
+	virtio_reset_device(dev->vdev);
+	disable_work_sync(&dev->bh);
+	vsg_commands_cancel(dev);
+	vsg_sockets_fail(dev);
+	vsg_memory_unmap(dev);
+}
+
+/* The device is of no use any more. Any context. */
+void vsg_device_fail(struct vsg_device *dev)
+{
+	WRITE_ONCE(dev->failed, true);
+	queue_work(vsg_wq, &dev->changed);
+}
+
+static bool vsg_needs_reset(struct vsg_device *dev)
+{
+	u32 status;
+
+	virtio_cread_le(dev->vdev, struct virtio_vstellar_config, status, &status);
+	return status & VIRTIO_VSTELLAR_S_NEEDS_RESET;
+}
+
+static void vsg_changed(struct work_struct *work)
+{
+	struct vsg_device *dev = container_of(work, struct vsg_device, changed);
+
+	if (dev->dead || (!READ_ONCE(dev->failed) && !vsg_needs_reset(dev)))
+		return;
+	dev_err(&dev->vdev->dev, "the device has failed: its sockets have ended\n");
+	vsg_device_stop(dev);
+}
+
+static void vsg_config_changed(struct virtio_device *vdev)
+{
+	struct vsg_device *dev = vdev->priv;
+
+	queue_work(vsg_wq, &dev->changed);
+}
+
+static void vsg_remove(struct virtio_device *vdev)
+{
+	struct virtqueue *events;
+	struct vsg_device *dev = vdev->priv;
+
+	strack_provider_unregister(&dev->provider);
+	disable_work_sync(&dev->changed);
+	if (!dev->dead)
+		vsg_device_stop(dev);
+	events = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
+	while (virtqueue_detach_unused_buf(events))
+		;
+	vdev->config->del_vqs(vdev);
+	vdev->priv = NULL;
+	kref_put(&dev->ref, vsg_device_free);
+}
+
+/* --- beginning ------------------------------------------------------------ */
+
+/* Any context. */
+static void vsg_callback(struct virtqueue *vq)
+{
+	struct vsg_device *dev = vq->vdev->priv;
+
+	virtqueue_disable_cb(vq);
+	queue_work(system_bh_wq, &dev->bh);
+}
+
+static struct vsg_device *vsg_device_new(struct virtio_device *vdev)
+{
+	struct vsg_device *dev = kzalloc_obj(*dev, GFP_KERNEL);
+
+	if (!dev)
+		return NULL;
+	dev->events = kcalloc(VIRTIO_VSTELLAR_VQ_EVENT_SIZE, sizeof(*dev->events), GFP_KERNEL);
+	if (!dev->events) {
+		kfree(dev);
+		return NULL;
+	}
+	dev->provider.ops = &vsg_provider_ops;
+	kref_init(&dev->ref);
+	dev->vdev = vdev;
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->commands);
+	INIT_WORK(&dev->bh, vsg_bh);
+	INIT_WORK(&dev->changed, vsg_changed);
+	mutex_init(&dev->memory);
+	INIT_LIST_HEAD(&dev->arenas);
+	xa_init_flags(&dev->sockets, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	virtio_cread_bytes(vdev, 0, &dev->config, sizeof(dev->config));
+	return dev;
+}
+
+static int vsg_find_queues(struct vsg_device *dev)
+{
+	struct virtqueue_info infos[VIRTIO_VSTELLAR_NVQS] = {
+		[VIRTIO_VSTELLAR_VQ_CTRL] = { "control", vsg_callback },
+		[VIRTIO_VSTELLAR_VQ_KICK] = { "kick", vsg_callback },
+		[VIRTIO_VSTELLAR_VQ_EVENT] = { "event", vsg_callback },
+	};
+	int err;
+
+	err = virtio_find_vqs(dev->vdev, VIRTIO_VSTELLAR_NVQS, dev->vqs, infos, NULL);
+	if (err)
+		return err;
+	/* two descriptors for each command */
+	sema_init(&dev->room,
+		  virtqueue_get_vring_size(dev->vqs[VIRTIO_VSTELLAR_VQ_CTRL]) / 2);
+	return 0;
+}
+
+static int vsg_hello(struct vsg_device *dev)
+{
+	struct virtio_vstellar_hello hello = {
+		.revision = cpu_to_le32(VIRTIO_VSTELLAR_REVISION), .name = "linux",
+	};
+	struct virtio_vstellar_hello_resp resp;
+
+	return vsg_command(dev, VIRTIO_VSTELLAR_CMD_HELLO, NULL, &hello, sizeof(hello), &resp,
+			   sizeof(resp));
+}
+
+static int vsg_device_start(struct vsg_device *dev)
+{
+	int err;
+
+	virtio_device_ready(dev->vdev);
+	err = vsg_events_post(dev);
+	if (!err)
+		err = vsg_hello(dev);
+	if (!err)
+		err = vsg_memory_start(dev);
+	return err;
+}
+
+/* A device ID that is not assigned says little: the magic number decides. */
+static int vsg_check(struct virtio_device *vdev)
+{
+	u32 magic;
+	u16 least, stride;
+
+	virtio_cread_le(vdev, struct virtio_vstellar_config, magic, &magic);
+	if (magic != VIRTIO_VSTELLAR_MAGIC)
+		return -ENODEV;
+	if (!virtio_has_feature(vdev, VIRTIO_F_VERSION_1) ||
+	    !virtio_has_feature(vdev, VIRTIO_VSTELLAR_F_STREAM) ||
+	    !virtio_has_feature(vdev, VIRTIO_VSTELLAR_F_SHADOW_DB))
+		return -EOPNOTSUPP;
+	virtio_cread_le(vdev, struct virtio_vstellar_config, min_driver_revision, &least);
+	virtio_cread_le(vdev, struct virtio_vstellar_config, db_stride, &stride);
+	if (least > VIRTIO_VSTELLAR_REVISION || stride != VIRTIO_VSTELLAR_DB_STRIDE)
+		return -EPROTO;
+	return 0;
+}
+
+static int vsg_probe(struct virtio_device *vdev)
+{
+	struct vsg_device *dev;
+	int err = vsg_check(vdev);
+
+	if (err)
+		return err;
+	dev = vsg_device_new(vdev);
+	if (!dev)
+		return -ENOMEM;
+	vdev->priv = dev;
+	err = vsg_find_queues(dev);
+	if (err)
+		goto put;
+	err = vsg_device_start(dev);
+	if (err) {
+		dev_err(&vdev->dev, "the device does not start: %d\n", err);
+		vsg_remove(vdev);
+		return err;
+	}
+	if (assign && strack_provider_register(&dev->provider, &init_net))
+		dev_info(&vdev->dev, "not assigned: the namespace has a device\n");
+	return 0;
+
+put:
+	vdev->priv = NULL;
+	kref_put(&dev->ref, vsg_device_free);
+	return err;
+}
+
+/* --- attributes ----------------------------------------------------------- */
+
+static ssize_t netns_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct vsg_device *dev = dev_to_virtio(device)->priv;
+
+	return sysfs_emit(buf, "%u\n", strack_provider_netns(&dev->provider));
+}
+
+static ssize_t netns_store(struct device *device, struct device_attribute *attr, const char *buf,
+			   size_t len)
+{
+	struct vsg_device *dev = dev_to_virtio(device)->priv;
+	struct net *net;
+	pid_t pid;
+	int err;
+
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	err = kstrtoint(buf, 0, &pid);
+	if (err)
+		return err;
+	if (pid < 0)
+		return -EINVAL;
+	if (!pid) {
+		strack_provider_unregister(&dev->provider);
+		return len;
+	}
+	net = get_net_ns_by_pid(pid);
+	if (IS_ERR(net))
+		return PTR_ERR(net);
+	err = strack_provider_register(&dev->provider, net);
+	put_net(net);
+	return err ?: len;
+}
+static DEVICE_ATTR_RW(netns);
+
+#define VSG_COUNTER(name, what) \
+static ssize_t name##_show(struct device *device, struct device_attribute *attr, char *buf) \
+{ \
+	struct vsg_device *dev = dev_to_virtio(device)->priv; \
+\
+	return sysfs_emit(buf, "%lld\n", (long long)atomic64_read(&dev->what)); \
+} \
+static DEVICE_ATTR_RO(name)
+
+VSG_COUNTER(kicks, kicks);
+VSG_COUNTER(commands, issued);
+VSG_COUNTER(events, heard);
+
+static struct attribute *vsg_attrs[] = {
+	&dev_attr_netns.attr,
+	&dev_attr_kicks.attr,
+	&dev_attr_commands.attr,
+	&dev_attr_events.attr,
+	NULL,
+};
+ATTRIBUTE_GROUPS(vsg);
+
+/* --- registration --------------------------------------------------------- */
+
+/* The second one is the parameter's. */
+static struct virtio_device_id vsg_ids[] = {
+	{ VIRTIO_VSTELLAR_ID, VIRTIO_DEV_ANY_ID },
+	{ VIRTIO_VSTELLAR_ID, VIRTIO_DEV_ANY_ID },
+	{},
+};
+MODULE_DEVICE_TABLE(virtio, vsg_ids);
+
+static const unsigned int vsg_features[] = {
+	VIRTIO_VSTELLAR_F_STREAM,
+	VIRTIO_VSTELLAR_F_SHADOW_DB,
+};
+
+static struct virtio_driver vsg_driver = {
+	.driver.name		= "virtio_vstellar",
+	.driver.dev_groups	= vsg_groups,
+	.feature_table		= vsg_features,
+	.feature_table_size	= ARRAY_SIZE(vsg_features),
+	.id_table		= vsg_ids,
+	.probe			= vsg_probe,
+	.remove			= vsg_remove,
+	.config_changed		= vsg_config_changed,
+};
+
+int vsg_c_register(void)
+{
+	int err;
+
+	vsg_ids[1].device = virtio_id;
+	err = vsg_sockets_init();
+	if (err)
+		return err;
+	err = register_virtio_driver(&vsg_driver);
+	if (err)
+		vsg_sockets_exit();
+	return err;
+}
+
+void vsg_c_unregister(void)
+{
+	unregister_virtio_driver(&vsg_driver);
+	vsg_sockets_exit();
+}
