@@ -112,3 +112,56 @@ virtio_of() {
 		[ -e "$path/device" ] && echo "$path"
 	done
 }
+
+#
+# The guest's driver, in this kernel
+#
+
+driver_loaded() {
+	[ -d /sys/module/virtio_vstellar ]
+}
+
+# load_driver [PARAMETER=VALUE...]
+load_driver() {
+	if [ -f "$STRACK_DIR/virtio_vstellar.ko" ]; then
+		insmod "$STRACK_DIR/virtio_vstellar.ko" "$@"
+	else
+		modprobe virtio_vstellar "$@"
+	fi
+}
+
+# unload_driver: the last socket may be at its end just now
+unload_driver() {
+	busywait 5000 rmmod virtio_vstellar 2>/dev/null || rmmod virtio_vstellar
+}
+
+# require_driver: after require_vstellar. Devices serve no namespace unless they are told to.
+require_driver() {
+	if driver_loaded; then
+		ktap_skip_all "virtio_vstellar is loaded"
+	fi
+	load_driver assign=0 || ktap_exit_fail_msg "virtio_vstellar.ko does not load"
+	defer unload_driver
+	defer del_all_devices
+}
+
+# attribute NAME ATTRIBUTE: of the driver's device
+attribute() {
+	cat "$(virtio_of "$1")/$2"
+}
+
+# give_device NAME NAMESPACE: the sockets of that namespace are the device's
+give_device() {
+	# shellcheck disable=SC2016 # expanded inside
+	in_ns "$2" sh -c 'echo $$ >"$1"' - "$(virtio_of "$1")/netns"
+}
+
+# take_device NAME
+take_device() {
+	echo 0 >"$(virtio_of "$1")/netns"
+}
+
+# inode_of NAMESPACE
+inode_of() {
+	stat -L -c %i "/run/netns/$1"
+}

@@ -1,0 +1,159 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# timeout: 600
+#
+# Ordinary programs in a namespace that has a device: what they may expect of sockets,
+# with a device at either end, at both, and at none; bytes in bulk; devices that go.
+#
+#	g1 -- vs0 -- h1 (v1) ==== (v2) h2 -- vs1 -- g2
+#
+# The guests g1 and g2 have no network but their device.
+
+. "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
+. "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
+
+require_strack
+require_vstellar
+require_driver
+require_command vsettings vsocket bulk talk
+MIB=$(how_often 16 4 2)
+BYTES=$((MIB << 20))
+
+# device NAME HOST GUEST
+device() {
+	create "$1" && vsettings "$1" "netns=/run/netns/$2" first-port=1 && bind "$1" virtio_vdpa &&
+		give_device "$1" "$3"
+}
+
+# stat NAME COUNTER: of the device's
+stat_of() {
+	vsettings "$1" | awk -v name="$2" '$1 == name { print $2 }'
+}
+
+move() {
+	bulk -t 100 -b "$BYTES" "$@"
+}
+
+# A kick is due when the device has nothing to do: at most once for half of the bytes that
+# a socket may have there (120 KiB), however small the writes are.
+few_kicks() {
+	before=$(attribute vs0 kicks)
+	commands=$(attribute vs0 commands)
+	move -u -m 20000 -c "$G1" -s "$H2" 10.9.0.2 || return 1
+	kicks=$(($(attribute vs0 kicks) - before))
+	commands=$(($(attribute vs0 commands) - commands))
+	ktap_print_msg "$kicks kicks, $commands commands for $MIB MiB" >&3
+	# connecting and closing are a few, whatever is sent
+	[ "$commands" -le 10 ] || { echo "$commands commands"; return 1; }
+	[ "$kicks" -le $((MIB * 17 + 8)) ] || { echo "$kicks kicks for $MIB MiB"; return 1; }
+}
+
+refused() {
+	talk -n "$G1" connect 10.9.0.2 7999 fail=ECONNREFUSED &&
+		talk -n "$G1" connect 127.0.0.1 7999 fail=ENETUNREACH
+}
+
+# Many, one after the other: nothing of them is left with the device.
+many() {
+	bulk -t 100 -n "$(how_often 200 50 20)" -b 5000 -c "$G1" -s "$H2" 10.9.0.2 &&
+		bulk -t 100 -n "$(how_often 100 30 10)" -b 5000 -c "$H2" -s "$G1" 10.9.0.1
+}
+
+# loaded FILE: a server for load, and a client in the guest whose output is FILE
+loaded() {
+	in_ns "$H2" vstream serve 10.9.0.2 7000 >"$TMP/serve" 2>&1 &
+	server=$!
+	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
+	in_ns "$G1" vstream send 10.9.0.2 7000 4000000000 >"$1" 2>&1 &
+	client=$!
+	before=0
+	busywait 20000 moves || { cat "$1" "$TMP/serve"; return 1; }
+}
+
+moves() {
+	now=$(stat_of vs0 pin-hits)
+	[ "$before" -gt 0 ] && [ "$now" -gt $((before + 100)) ] && return 0
+	before=$now
+	return 1
+}
+
+# ends COMMAND...: under load. Neither end of the stream hangs, both fail.
+ends() {
+	loaded "$TMP/client" || return 1
+	"$@" || return 1
+	wait_exit "$client" 20000
+	[ $? -eq 1 ] || { echo "the client:"; cat "$TMP/client"; return 1; }
+	wait_exit "$server" 30000
+	[ $? -eq 1 ] || { echo "the server:"; cat "$TMP/serve"; return 1; }
+	grep -qE ': (100|32|104)$' "$TMP/client" || { cat "$TMP/client"; return 1; }
+}
+
+driver_unbind() {
+	basename "$(virtio_of vs0)" >/sys/bus/virtio/drivers/virtio_vstellar/unbind
+}
+
+removed() {
+	ends del_device vs0 && device vs0 "$H1" "$G1" || return 1
+	ends driver_unbind && del_device vs0 && device vs0 "$H1" "$G1" &&
+		move -c "$G1" -s "$H2" 10.9.0.2
+}
+
+# Who sleeps when the device goes is woken: in accept() and in recv().
+removed_idle() {
+	talk -n "$G1" listen 0.0.0.0 7100 eof >"$TMP/accept" 2>&1 &
+	listener=$!
+	talk -n "$H2" listen 10.9.0.2 7200 pause >"$TMP/peer" 2>&1 &
+	peer=$!
+	wait_line "$TMP/accept" 'listen ok' && wait_line "$TMP/peer" 'listen ok' || return 1
+	talk -n "$G1" connect 10.9.0.2 7200 err=ENETDOWN >"$TMP/recv" 2>&1 &
+	reader=$!
+	wait_line "$TMP/recv" 'connect ok' || { cat "$TMP/recv"; return 1; }
+	del_device vs0 || return 1
+	wait_exit "$reader" 10000 || { cat "$TMP/recv"; return 1; }
+	wait_exit "$listener" 10000
+	[ $? -eq 1 ] && grep -q 'accept ENETDOWN' "$TMP/accept" || { cat "$TMP/accept"; return 1; }
+	kill "$peer"
+	wait "$peer" 2>/dev/null
+	# the namespace's sockets are the engine's again
+	vsocket "$G1" "$G1" 127.0.0.1 || return 1
+	device vs0 "$H1" "$G1"
+}
+
+# With a socket open the module stays; with none, it goes.
+module_stays() {
+	talk -n "$G1" listen 0.0.0.0 7100 eof >"$TMP/accept" 2>&1 &
+	listener=$!
+	wait_line "$TMP/accept" 'listen ok' || return 1
+	! rmmod virtio_vstellar 2>/dev/null || { echo "unloaded"; return 1; }
+	kill -KILL "$listener"
+	wait "$listener" 2>/dev/null
+	unload_driver && load_driver assign=0
+}
+
+TMP=$(mktemp -d)
+defer rm -rf "$TMP"
+exec 3>&1
+setup_ns H1 H2 G1 G2
+setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+ip -n "$H1" addr add fd09::1/64 dev v1 nodad
+ip -n "$H2" addr add fd09::2/64 dev v2 nodad
+device vs0 "$H1" "$G1" && device vs1 "$H2" "$G2" || ktap_exit_fail_msg "no devices"
+
+ktap_print_header
+ktap_set_plan 15
+ktap_test_result "sockets, no device" vsocket "$H2" "$H1" 10.9.0.2
+ktap_test_result "sockets, the client's a device's" vsocket "$H2" "$G1" 10.9.0.2
+ktap_test_result "sockets, the server's a device's" vsocket "$G1" "$H2" 10.9.0.1
+ktap_test_result "sockets, both devices'" vsocket "$G2" "$G1" 10.9.0.2
+ktap_test_result "sockets, both devices', IPv6" vsocket "$G2" "$G1" fd09::2
+ktap_test_result "bulk, guest to host, both ways" move -c "$G1" -s "$H2" 10.9.0.2
+ktap_test_result "bulk, host to guest, both ways" move -c "$H2" -s "$G1" 10.9.0.1
+ktap_test_result "bulk, guest to guest, both ways" move -c "$G1" -s "$G2" 10.9.0.2
+ktap_test_result "bulk, one byte for each call" bulk -b 5000 -m 1 -c "$G1" -s "$G2" 10.9.0.2
+ktap_test_result "a busy device is not kicked" few_kicks
+ktap_test_result "nobody is there" refused
+ktap_test_result "many connections" many
+ktap_test_result "devices go under load" removed
+ktap_test_result "a device goes while programs sleep" removed_idle
+ktap_test_result "the module stays while there is a socket" module_stays
+ktap_finished
