@@ -143,6 +143,15 @@ static inline unsigned int slow(unsigned int value)
 	return factor > 1 ? value * factor : value;
 }
 
+/*
+ * The least time that a timeout of so many milliseconds takes. The kernel counts it in
+ * jiffies, and a CPU that was away for a while counts those late, all at once.
+ */
+static inline unsigned int at_least(unsigned int ms)
+{
+	return ms / 2;
+}
+
 /* Whether repetitions are to be left out (the environment's QUICK). */
 static inline bool quick(void)
 {
