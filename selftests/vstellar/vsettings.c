@@ -4,7 +4,8 @@
  * settings and counters, one a line.
  *
  * NAME is netns (the path of one, or "none"), address (16 bytes in hexadecimal),
- * first-port, last-port, endpoints, regions, queues, or quota (bytes).
+ * first-port, last-port, endpoints, regions, queues, quota (bytes), buffers (bytes), or
+ * rate (connections a second).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +127,8 @@ static void print(const struct nlattr *attr)
 		[VSTELLAR_A_DEV_MAX_MEMORY_REGIONS] = "regions",
 		[VSTELLAR_A_DEV_MAX_COMPLETION_QUEUES] = "queues",
 		[VSTELLAR_A_DEV_PIN_QUOTA] = "quota",
+		[VSTELLAR_A_DEV_BUFFER_QUOTA] = "buffers",
+		[VSTELLAR_A_DEV_CONNECTION_RATE] = "rate",
 	};
 	const uint8_t *bytes = (uint8_t *)attr + NLA_HDRLEN;
 	unsigned int type = attr->nla_type & NLA_TYPE_MASK;
@@ -194,6 +197,10 @@ static void put_setting(struct request *req, char *setting)
 		put(req, VSTELLAR_A_DEV_MAX_COMPLETION_QUEUES, &n32, sizeof(n32));
 	} else if (!strcmp(setting, "quota")) {
 		put(req, VSTELLAR_A_DEV_PIN_QUOTA, &n, sizeof(n));
+	} else if (!strcmp(setting, "buffers")) {
+		put(req, VSTELLAR_A_DEV_BUFFER_QUOTA, &n, sizeof(n));
+	} else if (!strcmp(setting, "rate")) {
+		put(req, VSTELLAR_A_DEV_CONNECTION_RATE, &n32, sizeof(n32));
 	} else {
 		fail(setting, EINVAL);
 	}

@@ -25,6 +25,7 @@ use crate::{
             SendEntry, //
         },
     },
+    options,
     platform::Platform,
     sys::{
         bindings::{
@@ -82,7 +83,8 @@ pub(crate) fn status(error: Error) -> Status {
         bindings::ENETUNREACH | bindings::EHOSTUNREACH => Status::NetUnreach,
         bindings::ETIMEDOUT => Status::TimedOut,
         bindings::EISCONN | bindings::ENOTCONN | bindings::EALREADY => Status::State,
-        bindings::EAFNOSUPPORT | bindings::EOPNOTSUPP => Status::NotSupp,
+        bindings::ENOENT => Status::NoEnt,
+        bindings::EAFNOSUPPORT | bindings::EOPNOTSUPP | bindings::ENOPROTOOPT => Status::NotSupp,
         _ => Status::Io,
     }
 }
@@ -126,11 +128,11 @@ impl Transport for Platform {
     }
 
     fn connect(&self, socket: &mut Socket, peer: &Address, timeout_ms: u32) -> Result {
-        // the transport's own is the only one so far
+        socket.inner.connect(&raw(peer)).map_err(status)?;
         if timeout_ms != 0 {
-            return Err(Status::NotSupp);
+            socket.inner.expire_in(timeout_ms);
         }
-        socket.inner.connect(&raw(peer)).map_err(status)
+        Ok(())
     }
 
     fn accept(&self, socket: &mut Socket) -> Result<Accepted<Socket>> {
@@ -152,19 +154,24 @@ impl Transport for Platform {
         socket.inner.shutdown(how).map_err(status)
     }
 
-    fn set_option(&self, _: &mut Socket, _: EpOption, _: &[u8]) -> Result<Value> {
-        Err(Status::NotSupp)
+    fn set_option(&self, socket: &mut Socket, option: EpOption, value: &[u8]) -> Result<Value> {
+        options::set(&socket.inner, option, value)?;
+        options::get(&socket.inner, option)
     }
 
-    fn option(&self, _: &Socket, _: EpOption) -> Result<Value> {
-        Err(Status::NotSupp)
+    fn option(&self, socket: &Socket, option: EpOption) -> Result<Value> {
+        options::get(&socket.inner, option)
+    }
+
+    fn buffers(&self, socket: &Socket) -> [u32; 2] {
+        options::buffers(&socket.inner)
     }
 
     fn info(&self, socket: &Socket) -> SocketInfo {
         SocketInfo {
             local: name(&socket.inner, false),
             peer: name(&socket.inner, true),
-            ..SocketInfo::default()
+            ..options::info(&socket.inner)
         }
     }
 

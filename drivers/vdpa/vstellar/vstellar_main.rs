@@ -8,7 +8,7 @@
 //! [`model`] is what a device may be asked for and what becomes of it, without a kernel. [`device`] is
 //! one device on the bus: what its driver has set up, and the work that its kicks ask for.
 //! [`platform`] is what it stands on: memory that was mapped for it ([`ring`]: for as long as it uses
-//! it), and [`sockets`]. [`sys`] is the border to C.
+//! it), and [`sockets`] with their [`options`]. [`sys`] is the border to C.
 
 use kernel::prelude::*;
 
@@ -19,6 +19,7 @@ mod host;
 #[allow(dead_code, unreachable_pub, unused_imports)]
 #[path = "core/mod.rs"]
 mod model;
+mod options;
 mod platform;
 mod ring;
 mod sockets;

@@ -30,6 +30,8 @@ pub(crate) const FEATURES: u64 = bit(VIRTIO_F_VERSION_1)
     | bit(abi::F_STREAM)
     | bit(abi::F_SHADOW_DB)
     | bit(abi::F_MR)
+    | bit(abi::F_PATHS)
+    | bit(abi::F_CC)
     | bit(abi::F_LAZY_PIN)
     | bit(abi::F_STATS)
     | bit(abi::F_QUIESCE);

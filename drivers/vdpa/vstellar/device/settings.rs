@@ -39,6 +39,8 @@ pub(crate) const DEFAULT: Settings = Settings {
     max_memory_regions: 1024,
     max_completion_queues: 64,
     pin_quota: 256 << 20,
+    buffer_quota: 256 << 20,
+    connection_rate: 1000,
 };
 
 /// Whether a device can be set like this. It has to be able to pin its rings.
@@ -61,6 +63,7 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         endpoints: settings.max_endpoints,
         cqs: settings.max_completion_queues,
         mrs: settings.max_memory_regions,
+        buffers: settings.buffer_quota,
         ..Limits::default()
     }
 }
@@ -71,6 +74,7 @@ pub(crate) fn policy(settings: &Settings) -> Policy {
         ip: u128::from_be_bytes(settings.address),
         first_port: settings.first_port,
         last_port: settings.last_port,
+        connections: settings.connection_rate,
         ..Policy::new()
     }
 }

@@ -6,9 +6,11 @@
 
 #include <linux/errno.h>
 #include <linux/poll.h>
+#include <linux/socket.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
 
+#include "../../../../include/uapi/linux/strack.h"
 #include "../../../../include/uapi/linux/virtio_vstellar.h"
 
 #include "area.h"

@@ -61,6 +61,8 @@ static int vstellar_nl_put(struct sk_buff *skb, const struct genl_info *info, co
 	    nla_put_u32(skb, VSTELLAR_A_DEV_MAX_MEMORY_REGIONS, set.max_memory_regions) ||
 	    nla_put_u32(skb, VSTELLAR_A_DEV_MAX_COMPLETION_QUEUES, set.max_completion_queues) ||
 	    nla_put_uint(skb, VSTELLAR_A_DEV_PIN_QUOTA, set.pin_quota) ||
+	    nla_put_uint(skb, VSTELLAR_A_DEV_BUFFER_QUOTA, set.buffer_quota) ||
+	    nla_put_u32(skb, VSTELLAR_A_DEV_CONNECTION_RATE, set.connection_rate) ||
 	    vstellar_nl_put_stats(skb, device)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
@@ -135,6 +137,10 @@ static int vstellar_nl_set_one(const char *name, void *device, void *data)
 			nla_get_u32(attrs[VSTELLAR_A_DEV_MAX_COMPLETION_QUEUES]);
 	if (attrs[VSTELLAR_A_DEV_PIN_QUOTA])
 		set.pin_quota = nla_get_uint(attrs[VSTELLAR_A_DEV_PIN_QUOTA]);
+	if (attrs[VSTELLAR_A_DEV_BUFFER_QUOTA])
+		set.buffer_quota = nla_get_uint(attrs[VSTELLAR_A_DEV_BUFFER_QUOTA]);
+	if (attrs[VSTELLAR_A_DEV_CONNECTION_RATE])
+		set.connection_rate = nla_get_u32(attrs[VSTELLAR_A_DEV_CONNECTION_RATE]);
 	if (attrs[VSTELLAR_A_DEV_NETNS_FD]) {
 		if (change_net)
 			return -EINVAL;

@@ -19,6 +19,8 @@ struct vstellar_settings {
 	u32 max_memory_regions;
 	u32 max_completion_queues;
 	u64 pin_quota;
+	u64 buffer_quota;
+	u32 connection_rate;
 };
 
 /* what it has done since it was made; in bytes, where not counted */

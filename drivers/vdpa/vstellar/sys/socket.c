@@ -11,6 +11,7 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/socket.h>
+#include <linux/timer.h>
 #include <net/sock.h>
 
 #include "../../../../include/uapi/linux/strack.h"
@@ -26,17 +27,37 @@ struct vstellar_socket {
 	struct socket *sock;
 	struct vstellar_vdpa *vs; /* stays longer: a device that goes has closed its sockets */
 	wait_queue_entry_t wait;
-	unsigned long woken; /* bit 0 */
+	struct timer_list timer;
+	unsigned long flags; /* SOCKET_*, atomic */
 };
+
+/* bits of vstellar_socket.flags: something has happened, and the time is over */
+#define SOCKET_WOKEN	0
+#define SOCKET_EXPIRED	1
+
+/* Any context. */
+static void vstellar_socket_alert(struct vstellar_socket *socket)
+{
+	set_bit(SOCKET_WOKEN, &socket->flags);
+	vstellar_c_work_queue(socket->vs);
+}
 
 /* Any context, with the wait queue's lock held. */
 static int vstellar_socket_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct vstellar_socket *socket = container_of(wait, struct vstellar_socket, wait);
 
-	set_bit(0, &socket->woken);
-	vstellar_c_work_queue(socket->vs);
+	vstellar_socket_alert(socket);
 	return 0;
+}
+
+/* Softirq. */
+static void vstellar_socket_expire(struct timer_list *timer)
+{
+	struct vstellar_socket *socket = timer_container_of(socket, timer, timer);
+
+	set_bit(SOCKET_EXPIRED, &socket->flags);
+	vstellar_socket_alert(socket);
 }
 
 /* Takes over @sock. */
@@ -50,10 +71,11 @@ static struct vstellar_socket *vstellar_socket_watch(struct socket *sock, struct
 	}
 	socket->sock = sock;
 	socket->vs = vs;
+	timer_setup(&socket->timer, vstellar_socket_expire, 0);
 	init_waitqueue_func_entry(&socket->wait, vstellar_socket_wake);
 	add_wait_queue(&sock->wq.wait, &socket->wait);
 	/* whatever has happened before */
-	set_bit(0, &socket->woken);
+	set_bit(SOCKET_WOKEN, &socket->flags);
 	return socket;
 }
 
@@ -72,6 +94,7 @@ void vstellar_c_socket_close(struct vstellar_socket *socket, bool abort)
 {
 	/* nobody is in there when this returns: the wait queue's lock was held around it */
 	remove_wait_queue(&socket->sock->wq.wait, &socket->wait);
+	timer_shutdown_sync(&socket->timer);
 	if (abort)
 		sock_no_linger(socket->sock->sk);
 	sock_release(socket->sock);
@@ -149,7 +172,7 @@ int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how)
 
 bool vstellar_c_socket_woken(struct vstellar_socket *socket)
 {
-	return test_and_clear_bit(0, &socket->woken);
+	return test_and_clear_bit(SOCKET_WOKEN, &socket->flags);
 }
 
 u32 vstellar_c_socket_poll(struct vstellar_socket *socket)
@@ -160,6 +183,34 @@ u32 vstellar_c_socket_poll(struct vstellar_socket *socket)
 int vstellar_c_socket_error(struct vstellar_socket *socket)
 {
 	return sock_error(socket->sock->sk);
+}
+
+/* --- options ------------------------------------------------------------- */
+
+int vstellar_c_socket_set_option(struct vstellar_socket *socket, int level, int name,
+				 const void *value, int len)
+{
+	return do_sock_setsockopt(socket->sock, false, level, name,
+				  KERNEL_SOCKPTR((void *)value), len);
+}
+
+int vstellar_c_socket_option(struct vstellar_socket *socket, int level, int name, void *value,
+			     int *len)
+{
+	return do_sock_getsockopt(socket->sock, false, level, name, KERNEL_SOCKPTR(value),
+				  KERNEL_SOCKPTR(len));
+}
+
+/* --- time ---------------------------------------------------------------- */
+
+void vstellar_c_socket_expire_in(struct vstellar_socket *socket, unsigned int ms)
+{
+	mod_timer(&socket->timer, jiffies + msecs_to_jiffies(ms));
+}
+
+bool vstellar_c_socket_expired(struct vstellar_socket *socket)
+{
+	return test_bit(SOCKET_EXPIRED, &socket->flags);
 }
 
 /* --- payload ------------------------------------------------------------- */

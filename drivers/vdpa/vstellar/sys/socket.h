@@ -34,6 +34,18 @@ int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how);
 int vstellar_c_socket_name(struct vstellar_socket *socket, bool peer,
 			   struct vstellar_address *address);
 
+/*
+ * As setsockopt(2) and getsockopt(2); @len is that of @value, and becomes that of what was
+ * got
+ */
+int vstellar_c_socket_set_option(struct vstellar_socket *socket, int level, int name,
+				 const void *value, int len);
+int vstellar_c_socket_option(struct vstellar_socket *socket, int level, int name, void *value,
+			     int *len);
+/* has the device's work queued in @ms, once; and whether that time is over */
+void vstellar_c_socket_expire_in(struct vstellar_socket *socket, unsigned int ms);
+bool vstellar_c_socket_expired(struct vstellar_socket *socket);
+
 /* -EAGAIN if there is no room, or nothing there: the device's work is queued when there is */
 ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const void *data, size_t len,
 			       bool more);

@@ -117,6 +117,53 @@ impl Socket {
         Ok(address)
     }
 
+    /// Sets an option, as setsockopt(2).
+    pub(crate) fn set_option(&self, level: u32, name: u32, value: &[u8]) -> Result {
+        let (level, name) = (c_int::try_from(level)?, c_int::try_from(name)?);
+        let len = c_int::try_from(value.len())?;
+        // SAFETY: By the type invariant; the bytes are only read.
+        to_result(unsafe {
+            let value = value.as_ptr().cast();
+            bindings::vstellar_c_socket_set_option(self.0.as_ptr(), level, name, value, len)
+        })
+    }
+
+    /// Reads an option, as getsockopt(2); returns how many bytes it has.
+    pub(crate) fn option(&self, level: u32, name: u32, into: &mut [u8]) -> Result<usize> {
+        let (level, name) = (c_int::try_from(level)?, c_int::try_from(name)?);
+        let mut len = c_int::try_from(into.len())?;
+        // SAFETY: By the type invariant; as many bytes as are said are valid for writes, and so is
+        // their number.
+        to_result(unsafe {
+            let into = into.as_mut_ptr().cast();
+            bindings::vstellar_c_socket_option(self.0.as_ptr(), level, name, into, &mut len)
+        })?;
+        Ok(usize::try_from(len)?.min(into.len()))
+    }
+
+    /// Its numbers, which are zero where there is no connection.
+    pub(crate) fn info(&self) -> Result<bindings::strack_info> {
+        let mut info = bindings::strack_info::default();
+        let len = size_of_val(&info);
+        // SAFETY: The structure has no padding (its C definition is all fixed-size words in order),
+        // and is valid whatever its bytes are.
+        let bytes = unsafe { core::slice::from_raw_parts_mut((&raw mut info).cast::<u8>(), len) };
+        self.option(bindings::SOL_STRACK, bindings::STRACK_INFO, bytes)?;
+        Ok(info)
+    }
+
+    /// Wakes the device's work in that time, once.
+    pub(crate) fn expire_in(&self, ms: u32) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::vstellar_c_socket_expire_in(self.0.as_ptr(), ms) }
+    }
+
+    /// Whether that time is over.
+    pub(crate) fn expired(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::vstellar_c_socket_expired(self.0.as_ptr()) }
+    }
+
     /// Sends what there is room for; `EAGAIN` if there is none.
     pub(crate) fn send(&self, data: &[u8], more: bool) -> Result<usize> {
         // SAFETY: By the type invariant; the bytes are only read.

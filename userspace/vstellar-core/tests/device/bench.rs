@@ -52,6 +52,8 @@ pub fn limits() -> Limits {
         rq_log2: 8,
         mr_len: 4 * MIB,
         db_pages: 3,
+        // no one has to share
+        buffers: 1 << 40,
         ..Limits::default()
     }
 }

@@ -37,6 +37,8 @@ pub struct TestHost {
     /// Ports that are taken, connections that wait, and what was asked for last.
     pub ports: RefCell<Vec<u16>>,
     pub waiting: Cell<u32>,
+    /// Bytes of a buffer that was not made larger or smaller.
+    pub buffer: Cell<u32>,
     pub asked: RefCell<String>,
 }
 
@@ -54,6 +56,7 @@ impl TestHost {
             fail: RefCell::default(),
             ports: RefCell::default(),
             waiting: Cell::new(0),
+            buffer: Cell::new(4096),
             asked: RefCell::default(),
         }
     }
@@ -287,6 +290,14 @@ impl Transport for TestHost {
         let value = socket.options.get(&(option as u32));
         let value = value.ok_or(Status::NotSupp)?;
         Ok(Value::new().put(value))
+    }
+
+    fn buffers(&self, socket: &Socket) -> [u32; 2] {
+        [EpOption::Sndbuf, EpOption::Rcvbuf].map(|option| {
+            let value = socket.options.get(&(option as u32));
+            let bytes = value.and_then(|value| value.as_slice().try_into().ok());
+            bytes.map_or(self.buffer.get(), u32::from_le_bytes)
+        })
     }
 
     fn info(&self, socket: &Socket) -> SocketInfo {

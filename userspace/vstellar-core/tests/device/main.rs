@@ -9,6 +9,7 @@ mod pinner;
 mod ram;
 
 mod bench;
+mod buffers;
 mod connections;
 mod events;
 mod fuzz;

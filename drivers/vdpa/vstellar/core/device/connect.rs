@@ -22,6 +22,8 @@ use super::super::{
     table::Handle, //
 };
 use super::{
+    buffers::FLOOR,
+    create::resize,
     Device,
     EpState,
     Host,
@@ -81,7 +83,15 @@ impl<H: Host> Device<H> {
     pub(super) fn ep_listen(&mut self, host: &H, handle: Handle, backlog: u32) -> Result {
         let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
         endpoint.check_state(&[EpState::Bound, EpState::Listening])?;
-        host.listen(&mut endpoint.socket, backlog.min(BACKLOG_MAX))?;
+        let (mut share, mut buffers) = (endpoint.share, self.buffers);
+        let sizes = host.buffers(&endpoint.socket).map(|size| size.min(FLOOR));
+        for held in [&mut share.send, &mut share.receive] {
+            buffers.grant(held, 0);
+        }
+        let backlog = buffers.backlog(&mut share.waiting, backlog.min(BACKLOG_MAX));
+        resize(host, &mut endpoint.socket, sizes)?;
+        host.listen(&mut endpoint.socket, backlog)?;
+        (endpoint.share, self.buffers) = (share, buffers);
         endpoint.state = EpState::Listening;
         self.publish(handle);
         Ok(())
@@ -145,7 +155,10 @@ impl<H: Host> Device<H> {
             host.close(accepted.socket, true, &mut self.emtt);
             return Err(Status::NoEnt);
         };
+        let sizes = host.buffers(&endpoint.socket);
         let unused = core::mem::replace(&mut endpoint.socket, accepted.socket);
+        // if not, it has those of the listener, which are smaller
+        let _ = resize(host, &mut endpoint.socket, sizes);
         endpoint.state = EpState::Connected;
         host.close(unused, true, &mut self.emtt);
         self.counters.connections = self.counters.connections.saturating_add(1);

@@ -8,6 +8,7 @@ use super::super::{
     control::{
         CqCreate,
         EpCreate,
+        EpOption,
         EpRings, //
     },
     doorbell::{
@@ -26,6 +27,10 @@ use super::super::{
     },
 };
 use super::{
+    buffers::{
+        Buffers,
+        Share, //
+    },
     Cq,
     Device,
     Doorbell,
@@ -126,8 +131,8 @@ impl<H: Host> Device<H> {
             Some(rings) => Some(self.open_queues(host, rings)?),
             None => None,
         };
-        let socket = match host.socket(create.messages) {
-            Ok(socket) => socket,
+        let (socket, share, buffers) = match self.new_socket(host, create.messages) {
+            Ok(made) => made,
             Err(status) => {
                 close_queues(host, queues);
                 return Err(status);
@@ -148,6 +153,7 @@ impl<H: Host> Device<H> {
             sent_fin: false,
             accept_armed: true,
             pending: Pending::default(),
+            share,
         };
         let handle = match self.endpoints.insert(endpoint) {
             Ok(handle) => handle,
@@ -157,11 +163,31 @@ impl<H: Host> Device<H> {
                 return Err(Status::Quota);
             }
         };
+        self.buffers = buffers;
         if let Some(rings) = &create.rings {
             self.assign(rings.slot, SlotOwner::Ep(handle));
             self.reserve(rings);
         }
         Ok(handle)
+    }
+
+    /// A socket whose buffers are as large as it likes, or as there is room for; what they have of the
+    /// spare, and what is left of it.
+    fn new_socket(&mut self, host: &H, messages: bool) -> Result<(H::Socket, Share, Buffers)> {
+        let mut socket = host.socket(messages)?;
+        let (mut share, mut buffers) = (Share::default(), self.buffers);
+        let [send, receive] = host.buffers(&socket);
+        let allowed = [
+            buffers.grant(&mut share.send, send),
+            buffers.grant(&mut share.receive, receive),
+        ];
+        match resize(host, &mut socket, allowed) {
+            Ok(()) => Ok((socket, share, buffers)),
+            Err(status) => {
+                host.close(socket, true, &mut self.emtt);
+                Err(status)
+            }
+        }
     }
 
     /// All that can be wrong with the rings of an endpoint but for their memory.
@@ -237,6 +263,7 @@ impl<H: Host> Device<H> {
             return;
         };
         self.forget_events(endpoint.pending);
+        self.buffers.release(endpoint.share);
         host.close(endpoint.socket, abort, &mut self.emtt);
         if let Some(queues) = &endpoint.queues {
             self.unassign(queues.slot);
@@ -297,6 +324,18 @@ impl<H: Host> Device<H> {
             doorbell.slots.unassign(slot);
         }
     }
+}
+
+/// Makes the send and the receive buffer of a socket that large, if they are not.
+pub(super) fn resize<H: Host>(host: &H, socket: &mut H::Socket, sizes: [u32; 2]) -> Result {
+    let options = [EpOption::Sndbuf, EpOption::Rcvbuf];
+    let present = host.buffers(socket);
+    for ((option, size), present) in options.into_iter().zip(sizes).zip(present) {
+        if size != present {
+            host.set_option(socket, option, &size.to_le_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 /// Entries of the send and the receive queue.

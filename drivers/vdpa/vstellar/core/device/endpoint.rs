@@ -16,7 +16,10 @@ use super::super::{
         WorkQueue, //
     },
 };
-use super::event::Pending;
+use super::{
+    buffers::Share,
+    event::Pending, //
+};
 
 /// `enum virtio_vstellar_ep_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,8 @@ pub struct Endpoint<R, S> {
     /// The driver has taken all connections that waited, and wants to hear of the next.
     pub(super) accept_armed: bool,
     pub(super) pending: Pending,
+    /// What its buffers have of the device's spare.
+    pub(super) share: Share,
 }
 
 impl<R, S> Endpoint<R, S> {

@@ -82,7 +82,7 @@ pub trait Transport {
     /// Lets it accept connections, or changes how many may wait.
     fn listen(&self, socket: &mut Self::Socket, backlog: u32) -> Result;
 
-    /// Begins to connect; `timeout_ms` is zero for the transport's own.
+    /// Begins to connect; after `timeout_ms`, unless that is zero, it has failed.
     fn connect(&self, socket: &mut Self::Socket, peer: &Address, timeout_ms: u32) -> Result;
 
     /// Takes a connection that waits, or says `Again`.
@@ -101,6 +101,9 @@ pub trait Transport {
 
     /// The value of an option.
     fn option(&self, socket: &Self::Socket, option: EpOption) -> Result<Value>;
+
+    /// How large its send and its receive buffer were made.
+    fn buffers(&self, socket: &Self::Socket) -> [u32; 2];
 
     /// Addresses and numbers.
     fn info(&self, socket: &Self::Socket) -> SocketInfo;

@@ -32,6 +32,7 @@ use super::{
     },
 };
 
+mod buffers;
 mod config;
 mod connect;
 mod create;
@@ -44,6 +45,7 @@ mod policy;
 mod region;
 mod stop;
 
+pub use buffers::FLOOR as BUFFER_FLOOR;
 pub use config::{
     config,
     CONFIG_SIZE, //
@@ -69,6 +71,7 @@ pub use policy::{
     Rule, //
 };
 
+use buffers::Buffers;
 use event::{
     Pending,
     Sequence, //
@@ -101,6 +104,8 @@ pub struct Limits {
     pub mr_len: u64,
     /// Pages of the doorbell area.
     pub db_pages: u32,
+    /// Bytes that all buffers of sockets have beyond the least that each has.
+    pub buffers: u64,
 }
 
 impl Default for Limits {
@@ -116,6 +121,7 @@ impl Default for Limits {
             max_sge: super::work::SGE_MAX,
             mr_len: 1 << 30,
             db_pages: 64,
+            buffers: 256 << 20,
         }
     }
 }
@@ -166,6 +172,7 @@ pub struct Device<H: Host> {
     cqs: Table<Cq<H::Ring>>,
     endpoints: Table<Endpoint<H::Ring, H::Socket>>,
     emtt: Emtt,
+    buffers: Buffers,
     rate: Rate,
     /// Where the search for a free port goes on.
     next_port: u16,
@@ -191,6 +198,7 @@ impl<H: Host> Device<H> {
             cqs: Table::new(limits.cqs),
             endpoints: Table::new(limits.endpoints),
             emtt: Emtt::new(limits.mrs, limits.segments),
+            buffers: Buffers::new(limits.buffers),
             rate: Rate::new(),
             next_port: policy.first_port,
             policy,

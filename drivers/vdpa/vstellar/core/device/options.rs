@@ -14,6 +14,7 @@ use super::super::{
     table::Handle, //
 };
 use super::{
+    buffers::FLOOR,
     Device,
     EpState,
     Host,
@@ -30,19 +31,29 @@ impl<H: Host> Device<H> {
         payload: &mut Payload,
     ) -> Result {
         self.check_option(option)?;
-        let value = match value.as_slice() {
-            // as long as a number, and so is one, or it would be a name
-            &[a, b, c, d] if !option.is_name() => {
-                let number = u32::from_le_bytes([a, b, c, d]);
-                Value::new().put32(self.policy.clamp(option, number))
-            }
-            name => Value::new().put(name),
-        };
         let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
         if endpoint.state == EpState::Error {
             return Err(Status::State);
         }
+        let (mut share, mut buffers) = (endpoint.share, self.buffers);
+        let value = match value.as_slice() {
+            // as long as a number, and so is one, or it would be a name
+            &[a, b, c, d] if !option.is_name() => {
+                let number = self.policy.clamp(option, u32::from_le_bytes([a, b, c, d]));
+                let listens = endpoint.state == EpState::Listening;
+                let number = match option {
+                    // those of the connections that wait are as large
+                    EpOption::Sndbuf | EpOption::Rcvbuf if listens => number.min(FLOOR),
+                    EpOption::Sndbuf => buffers.grant(&mut share.send, number),
+                    EpOption::Rcvbuf => buffers.grant(&mut share.receive, number),
+                    _ => number,
+                };
+                Value::new().put32(number)
+            }
+            name => Value::new().put(name),
+        };
         let effective = host.set_option(&mut endpoint.socket, option, value.as_slice())?;
+        (endpoint.share, self.buffers) = (share, buffers);
         *payload = Payload::new().put(effective.as_slice());
         Ok(())
     }

@@ -15,7 +15,11 @@ use crate::{
     },
     model::{
         self,
-        device::EpState,
+        control::Direction,
+        device::{
+            EpState,
+            Transport, //
+        },
         doorbell::{
             Slot,
             SlotOwner,
@@ -191,6 +195,7 @@ impl Turn<'_> {
             return;
         };
         let ready = endpoint.socket.inner.poll();
+        let expired = endpoint.socket.inner.expired();
         let error = if ready.failed() {
             endpoint.socket.inner.error()
         } else {
@@ -201,6 +206,14 @@ impl Turn<'_> {
             (EpState::Connecting, Err(status)) => self.model.connected(handle, Err(status)),
             (EpState::Connecting, Ok(())) if ready.writable() => {
                 self.model.connected(handle, Ok(()));
+            }
+            (EpState::Connecting, Ok(())) if expired => {
+                // the transport is not to go on either, and whether it can be told makes no difference
+                let platform = self.platform;
+                if let Ok(endpoint) = self.endpoint() {
+                    let _ = platform.shutdown(&mut endpoint.socket, Direction::Both);
+                }
+                self.model.connected(handle, Err(Status::TimedOut));
             }
             (EpState::Connected, Err(status)) => self.model.failed(handle, status),
             (EpState::Listening, _) if ready.readable() => self.model.pending(handle),
