@@ -29,12 +29,13 @@ help:
 	@echo '  make bench-veth   what a byte costs, beside TCP, over one virtual cable'
 	@echo '  make bench-fabric what it makes of a fabric whose spines are slow, lossy, late or dead, beside'
 	@echo '                    TCP, DCTCP and MPTCP; an hour or more, ARGS=--quick: less of it, 10 minutes'
+	@echo '  make bench-vstellar  what a virtual device costs, beside none, and beside pinning all memory'
 	@echo '  make -C selftests run_tests    the tests on this machine, with the modules loaded'
 	@echo '  make clean        what was built from this checkout'
 	@echo '  make distclean    that and the cache ($${STRACK_CACHE:-/var/cache/strack})'
 	@echo
 	@echo 'Needed: Debian 12 or newer, or Ubuntu 24.04 or newer, on x86-64; root or sudo; 8 GiB of disk.'
-	@echo 'ARGS="..." passes arguments to the script behind demo, bench-veth, bench-fabric, shell, lint and test-debug.'
+	@echo 'ARGS="..." passes arguments to the script behind demo, the benches, shell, lint and test-debug.'
 
 setup:
 	@$(VM)/setup
@@ -91,10 +92,13 @@ bench-veth:
 bench-fabric:
 	@selftests/fabric/measure bench-fabric $(ARGS)
 
+bench-vstellar:
+	@selftests/fabric/measure bench-vstellar $(ARGS)
+
 clean:
 	@$(VM)/clean
 
 distclean:
 	@$(VM)/clean --cache
 
-.PHONY: help setup update test test-debug lint modules userspace install shell shell-debug demo bench-veth bench-fabric clean distclean
+.PHONY: help setup update test test-debug lint modules userspace install shell shell-debug demo bench-veth bench-fabric bench-vstellar clean distclean

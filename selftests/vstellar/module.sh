@@ -9,7 +9,7 @@
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
 
 require_vstellar
-require_command vguest
+require_command vstellar-guest
 TIMES=$(how_often 20 5 3)
 
 cycles() {
@@ -23,7 +23,7 @@ cycles() {
 
 at_work() {
 	add_device vs0 vhost_vdpa || return 1
-	vguest hold "$(vhost_of vs0)" >"$TMP/hold" &
+	vstellar-guest hold "$(vhost_of vs0)" >"$TMP/hold" &
 	guest=$!
 	wait_line "$TMP/hold" ready 20000 || { kill "$guest"; cat "$TMP/hold"; return 1; }
 	! unload_vstellar 2>/dev/null || { echo "unloaded"; return 1; }

@@ -10,7 +10,7 @@
 
 require_strack
 require_vstellar
-require_command vstream vsettings
+require_command vstellar-guest vsettings
 BYTES=$(how_often 4000000 300000 300000)
 
 # settings NAME=VALUE...: before a driver is at work
@@ -25,7 +25,8 @@ setting() {
 
 defaults() {
 	[ -z "$(setting netns)" ] && [ "$(setting endpoints)" = 4096 ] &&
-		[ "$(setting first-port)" = 1024 ] && [ "$(setting quota)" = 268435456 ] ||
+		[ "$(setting first-port)" = 1024 ] && [ "$(setting quota)" = 268435456 ] &&
+		[ "$(setting buffers)" = 268435456 ] && [ "$(setting rate)" = 1000 ] ||
 		{ vsettings vs0; return 1; }
 }
 
@@ -43,7 +44,8 @@ wrong() {
 }
 
 no_namespace() {
-	! vstream refused "$DEV" 10.9.0.2 7000 2>"$TMP/err" && grep -q 'EP_CREATE: 13' "$TMP/err" ||
+	! vstellar-guest refused "$DEV" 10.9.0.2:7000 2>"$TMP/err" &&
+		grep -q 'EpCreate was answered with status 13' "$TMP/err" ||
 		{ cat "$TMP/err"; return 1; }
 }
 
@@ -54,7 +56,7 @@ assigned() {
 }
 
 at_work() {
-	vguest hold "$DEV" >"$TMP/hold" &
+	vstellar-guest hold "$DEV" >"$TMP/hold" &
 	guest=$!
 	wait_line "$TMP/hold" ready 20000 || { kill "$guest"; return 1; }
 	! settings endpoints=5 2>/dev/null || { kill "$guest"; echo "changed"; return 1; }
@@ -63,22 +65,22 @@ at_work() {
 	busywait 5000 settings endpoints=4096
 }
 
-# connect ADDRESS: there and back
+# connect ADDRESS:PORT: there and back
 connect() {
-	in_ns "$H2" vstream serve "$1" 7000 >"$TMP/serve" 2>&1 &
+	in_ns "$H2" vstellar-guest serve "$1" >"$TMP/serve" 2>&1 &
 	server=$!
 	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
-	vstream connect "$DEV" "$1" 7000 "$BYTES" >"$TMP/out" 2>&1 ||
+	vstellar-guest connect "$DEV" "$1" "$BYTES" >"$TMP/out" 2>&1 ||
 		{ cat "$TMP/out" "$TMP/serve"; kill "$server"; return 1; }
 	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
 	ktap_print_msg "$(cat "$TMP/out")"
 }
 
 listen() {
-	vstream listen "$DEV" 7100 >"$TMP/listen" 2>&1 &
+	vstellar-guest listen "$DEV" 7100 >"$TMP/listen" 2>&1 &
 	guest=$!
 	wait_line "$TMP/listen" ready || { cat "$TMP/listen"; return 1; }
-	in_ns "$H2" vstream send 10.9.0.1 7100 "$BYTES" >"$TMP/out" 2>&1 ||
+	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$BYTES" >"$TMP/out" 2>&1 ||
 		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
 	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }
 }
@@ -86,7 +88,8 @@ listen() {
 # A port that the device may not have.
 port_range() {
 	settings first-port=8000 || return 1
-	! vstream listen "$DEV" 7100 2>"$TMP/err" && grep -q 'EP_BIND: 3' "$TMP/err" ||
+	! vstellar-guest listen "$DEV" 7100 2>"$TMP/err" &&
+		grep -q 'EpBind was answered with status 3' "$TMP/err" ||
 		{ cat "$TMP/err"; return 1; }
 	settings first-port=1
 }
@@ -100,10 +103,10 @@ pinned() {
 
 # Killed in the middle: the peer hears of it.
 killed() {
-	in_ns "$H2" vstream serve 10.9.0.2 7000 >"$TMP/serve" 2>&1 &
+	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
 	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
-	vstream connect "$DEV" 10.9.0.2 7000 1000000000 >"$TMP/out" 2>&1 &
+	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
 	guest=$!
 	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; return 1; }
 	kill -KILL "$guest"
@@ -136,10 +139,10 @@ ktap_test_result "settings that cannot be are refused" wrong
 ktap_test_result "without a namespace there is no endpoint" no_namespace
 ktap_test_result "a namespace is assigned" assigned
 ktap_test_result "settings stay while a driver is at work" at_work
-ktap_test_result "a guest connects, by IPv4" connect 10.9.0.2
-ktap_test_result "a guest connects, by IPv6" connect fd09::2
+ktap_test_result "a guest connects, by IPv4" connect 10.9.0.2:7000
+ktap_test_result "a guest connects, by IPv6" connect "[fd09::2]:7000"
 ktap_test_result "a guest listens" listen
-ktap_test_result "nobody listens there" vstream refused "$DEV" 10.9.0.2 7999
+ktap_test_result "nobody listens there" vstellar-guest refused "$DEV" 10.9.0.2:7999
 ktap_test_result "ports that the device may not have are refused" port_range
 ktap_test_result "nothing stays pinned" pinned
 ktap_test_result "killed while it sends" killed

@@ -15,6 +15,7 @@ mod plot;
 mod raw;
 mod recovery;
 mod veth;
+mod vstellar;
 
 use anyhow::Context;
 use anyhow::Result;
@@ -42,6 +43,8 @@ enum Command {
     Fabric(Files),
     /// Instructions per byte over one veth pair: veth.json
     Veth(Files),
+    /// What a virtual device costs: vstellar.json
+    Vstellar(Files),
 }
 
 #[derive(Args)]
@@ -58,6 +61,7 @@ fn main() -> Result<ExitCode> {
         Command::Demo(files) => demo(&files)?,
         Command::Fabric(files) => fabric(&files)?,
         Command::Veth(files) => veth(&files)?,
+        Command::Vstellar(files) => vstellar(&files)?,
     };
     let missed = report.missed();
     if missed.is_empty() {
@@ -103,6 +107,17 @@ fn veth(files: &Files) -> Result<Report> {
     let json = files.out.join("veth.json");
     report.write(&json)?;
     print!("{}", bench.table());
+    println!("Written: {}", json.display());
+    Ok(report)
+}
+
+fn vstellar(files: &Files) -> Result<Report> {
+    let bench = vstellar::Bench::read(&files.raw)?;
+    let report = bench.report()?;
+    fs::create_dir_all(&files.out).with_context(|| files.out.display().to_string())?;
+    let json = files.out.join("vstellar.json");
+    report.write(&json)?;
+    print!("{}", bench.tables(&report));
     println!("Written: {}", json.display());
     Ok(report)
 }

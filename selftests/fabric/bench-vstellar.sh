@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# bench-vstellar.sh - the guest's half of "make bench-vstellar": what a virtual device
+# costs, beside AF_STRACK without one and beside pinning all memory, in the same boot.
+#
+# vstellar-guest plays the guest of vhost_vdpa: what it takes includes the crossings
+# between a process and the kernel that a guest's kernel has not got.
+#
+# Leaves $RESULTS/vstellar.jsonl for strack-report. From the environment:
+#
+#	RESULTS		directory for the results (default $STRACK_OUT, else /tmp)
+#	BYTES		of a transfer (default 64 MiB)
+#	PINGS		messages there and back (default 2000)
+#	ROUNDS		of each, in turn (default 3)
+#	DEVICES		how many are made in the end (default 1000)
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=selftests/lib/ktap.sh
+. "${STRACK_LIB:-$here/../lib}/ktap.sh"
+# shellcheck source=selftests/lib/vstellar_lib.sh
+. "${STRACK_LIB:-$here/../lib}/vstellar_lib.sh"
+PATH=$here:$PATH
+
+RESULTS=${RESULTS:-${STRACK_OUT:-/tmp}}
+BYTES=${BYTES:-67108864}
+PINGS=${PINGS:-2000}
+ROUNDS=${ROUNDS:-3}
+DEVICES=${DEVICES:-1000}
+raw=$RESULTS/vstellar.jsonl
+OWN=00000000000000000000ffff0a090001
+
+# record KIND RUN: the JSON on standard input, as what it is
+record() {
+	while read -r line; do
+		printf '{"kind":"%s","run":"%s",%s\n' "$1" "$2" "${line#\{}"
+	done >>"$raw"
+}
+
+device() {
+	add_device vs0 vhost_vdpa && vsettings vs0 "netns=/run/netns/$H1" "address=$OWN"
+}
+
+# peer: who gives back what comes
+peer() {
+	rm -f /tmp/peer
+	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >/tmp/peer &
+	wait_line /tmp/peer ready 20000
+}
+
+# stream RUN COMMAND...: one connection
+stream() {
+	run=$1
+	shift
+	peer
+	"$@" | record stream "$run"
+	wait
+}
+
+now() {
+	date +%s%N
+}
+
+# devices COUNT: from how many on there are to so many, bound to virtio_vdpa
+devices() {
+	start=$(now)
+	before=$made
+	while [ "$made" -lt "$1" ]; do
+		made=$((made + 1))
+		create "d$made"
+		bind "d$made" virtio_vdpa
+	done
+	free=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+	printf '{"kind":"devices","from":%d,"count":%d,"elapsed_ns":%d,"kib":%d}\n' \
+		"$before" "$made" "$(($(now) - start))" "$((base - free))" >>"$raw"
+}
+
+printf '{"kind":"setup","command":"make bench-vstellar","kernel":"%s","seed":0}\n' "$(uname -r)" >"$raw"
+modprobe -q veth || : # may be built in
+modprobe -q vhost_vdpa max_iotlb_entries=1048576 # a run of pages each, where all is pinned
+strack_loaded || load_strack
+require_vstellar
+ulimit -l unlimited
+setup_ns H1 H2
+setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000
+
+echo "Starting guests of 1 to 16 GiB, memory pinned on first use"
+device
+DEV=$(vhost_of vs0)
+vstellar-guest startup "$DEV" 10.9.0.1 --sizes 1024 --rounds 1 >/dev/null # to warm up
+vstellar-guest startup "$DEV" 10.9.0.1 --rounds "$ROUNDS" >>"$raw"
+
+echo "Sending $BYTES bytes there and back, with rings of 4 MiB, and $PINGS messages of 64 bytes"
+for round in $(seq "$ROUNDS"); do
+	stream native in_ns "$H1" vstellar-guest send 10.9.0.2:7000 "$BYTES" --plain
+	stream device vstellar-guest connect "$DEV" 10.9.0.2:7000 "$BYTES" --plain --chunk 65536 --log2 6
+	stream native-ping in_ns "$H1" vstellar-guest send 10.9.0.2:7000 "$((64 * PINGS))" --each 64
+	stream device-ping vstellar-guest connect "$DEV" 10.9.0.2:7000 "$((64 * PINGS))" --each 64
+	echo "  round $round of $ROUNDS"
+done
+del_device vs0
+
+echo "Making $DEVICES devices"
+made=0
+base=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+for count in $((DEVICES / 10)) $((DEVICES / 3)) "$DEVICES"; do
+	devices "$count"
+done
+del_all_devices
+
+echo "Starting guests of 256 MiB to 1 GiB, all memory pinned"
+unload_vstellar
+load_vstellar use_va=0
+device
+vstellar-guest startup "$(vhost_of vs0)" 10.9.0.1 --mode pin-all --private --sizes 256,512,1024 \
+	--rounds 1 >>"$raw"

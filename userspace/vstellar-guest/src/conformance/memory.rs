@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Mapping, and pinning on first use.
+
+use super::must_fail;
+use super::want;
+use super::Conformance;
+use super::Test;
+use crate::driver::Driver;
+use crate::driver::BUFFERS;
+use crate::driver::COMMANDS;
+use crate::driver::USUAL_RAM;
+use crate::machine::pinned_kb;
+use crate::machine::Machine;
+use crate::machine::CONTROL;
+use crate::machine::FEATURES;
+use crate::machine::MOMENT;
+use crate::queue::DESC_WRITE;
+use crate::ram::addr;
+use crate::ram::Ram;
+use crate::ram::BASE;
+use crate::sys;
+use crate::sys::Mapping;
+use crate::wire;
+use crate::wire::Response;
+use anyhow::ensure;
+use anyhow::Result;
+use std::path::Path;
+use virtio_queue::desc::split::Descriptor;
+use vstellar_core::control::Op;
+use vstellar_core::status::Status;
+
+pub(super) const TESTS: &[(&str, Test)] = &[
+    ("memory is mapped by its rights", map),
+    ("without memory no address means anything", nothing_mapped),
+    ("memory is pinned when it is used", pinned),
+    ("no more is pinned than the device may", quota),
+    (
+        "the device does not write where it may only read",
+        read_only,
+    ),
+    ("memory that is not there is not written", not_there),
+];
+
+/// What is pinned at once.
+const BLOCK: u64 = 2 << 20;
+
+fn map(world: &Conformance) -> Result<()> {
+    let machine = Machine::open(&world.device, Ram::new(USUAL_RAM)?)?;
+    let ram = machine.ram.host_address()?;
+    machine.map(BASE, BLOCK, ram, false)?;
+    must_fail("the same again", machine.map(BASE, BLOCK, ram, false))?;
+    must_fail(
+        "an odd address",
+        machine.map(BASE + BLOCK + 8, BLOCK, ram, false),
+    )?;
+    must_fail("an address beyond", machine.map(1 << 63, BLOCK, ram, false))?;
+    // what was unmapped can be mapped, and what was not mapped be unmapped
+    machine.unmap(BASE, BLOCK)?;
+    machine.map(BASE, BLOCK, ram, false)?;
+    machine.unmap(0, 1 << 40)?;
+    machine.unmap(0, 1 << 40)?;
+
+    // a file that was sealed against writing, by who may write to it
+    let sealed = sys::memfd(c"sealed")?;
+    sealed.set_len(BLOCK)?;
+    sys::seal(&sealed, libc::F_SEAL_FUTURE_WRITE)?;
+    let mapping = Mapping::new(Some(&sealed), BLOCK as usize)?;
+    must_fail(
+        "a sealed file, to write",
+        machine.map(BASE, BLOCK, mapping.start(), false),
+    )?;
+    machine.map(BASE, BLOCK, mapping.start(), true)?;
+    machine.unmap(BASE, BLOCK)?;
+
+    // and the other way round: it cannot be sealed while the device may write
+    let later = sys::memfd(c"sealed later")?;
+    later.set_len(BLOCK)?;
+    let mapping = Mapping::new(Some(&later), BLOCK as usize)?;
+    machine.map(BASE, BLOCK, mapping.start(), false)?;
+    drop(mapping);
+    must_fail(
+        "a seal",
+        sys::seal(&later, libc::F_SEAL_WRITE).map_err(Into::into),
+    )?;
+    machine.unmap(BASE, BLOCK)?;
+
+    // private memory is left out, and nobody is told; the device has no access then
+    let private = Mapping::new(None, BLOCK as usize)?;
+    machine.map(BASE, BLOCK, private.start(), false)?;
+    ensure!(pinned_kb()? == 0, "{} kB are pinned", pinned_kb()?);
+    Ok(())
+}
+
+/// Nothing is mapped: no address means anything, not even a physical one.
+fn nothing_mapped(world: &Conformance) -> Result<()> {
+    let mut machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    machine.unmap_ram()?;
+    machine.queues[CONTROL].offer(0);
+    machine.queues[CONTROL].kick()?;
+    ensure!(machine.wait_broken(MOMENT)?, "the queue was found");
+    ensure!(!machine.queues[CONTROL].has_used(), "a chain came back");
+    Ok(())
+}
+
+/// Only what was used is pinned, and for as long as it is mapped.
+fn pinned(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    driver.stats()?;
+    // the rings and the commands are in the first block
+    ensure!(
+        pinned_kb()? == BLOCK >> 10,
+        "{} kB are pinned",
+        pinned_kb()?
+    );
+    driver.machine.unmap_ram()?;
+    ensure!(
+        pinned_kb()? == 0,
+        "unmapped, and {} kB are pinned",
+        pinned_kb()?
+    );
+    Ok(())
+}
+
+/// Uses more than may be pinned: what was not used for longest makes room.
+fn quota(world: &Conformance) -> Result<()> {
+    use_all(&world.small, (2 * BLOCK) >> 10)
+}
+
+/// Uses more of memory than may be pinned.
+pub(crate) fn use_all(device: &Path, most_kb: u64) -> Result<()> {
+    let machine = Machine::start(device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut driver = Driver::silent(machine);
+    driver.order(Op::Hello, 0, &wire::hello())?;
+    for at in (0..3 * USUAL_RAM).step_by(BLOCK as usize) {
+        // a response in each block in turn
+        let answer = answered_at(&mut driver, at % USUAL_RAM + 0x1_0000)?;
+        want("a response elsewhere", answer.status, Status::Ok)?;
+        ensure!(pinned_kb()? <= most_kb, "{} kB are pinned", pinned_kb()?);
+    }
+    let stats = driver.stats()?;
+    ensure!(
+        stats.evictions() > 0 && stats.failures() == 0,
+        "nothing made room"
+    );
+    ensure!(
+        stats.peak() <= most_kb << 10,
+        "{} bytes were pinned",
+        stats.peak()
+    );
+    Ok(())
+}
+
+/// DEV_STATS, with its response at a place.
+fn answered_at(driver: &mut Driver, at: u64) -> Result<Response> {
+    let request = wire::request(wire::code(Op::DevStats), 7, 0, &[]);
+    driver.ram().write(COMMANDS, &request.0);
+    let queue = &mut driver.machine.queues[CONTROL];
+    let room = wire::RESPONSE_MAX as u32;
+    queue.describe_command(0, (COMMANDS, request.0.len() as u32), (at, room));
+    queue.offer(0);
+    queue.kick()?;
+    let used = driver
+        .machine
+        .wait(CONTROL, crate::machine::PATIENCE)?
+        .came()?;
+    let mut written = vec![0; used.len as usize];
+    driver.ram().read(at, &mut written);
+    Response::parse(&written)
+}
+
+/// A response, and rings that the device writes, in memory that it may only read.
+fn read_only(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    let only = sys::memfd(c"only")?;
+    only.set_len(BLOCK)?;
+    let mapping = Mapping::new(Some(&only), BLOCK as usize)?;
+    let far = BASE + 2 * USUAL_RAM;
+    driver.machine.map(far, BLOCK, mapping.start(), true)?;
+    let cq = wire::cq(far, 4, 0, 0, 0);
+    super::answers(
+        &mut driver,
+        "ring to be read only",
+        Op::CqCreate,
+        0,
+        &cq,
+        Status::Perm,
+    )?;
+    let region = wire::mr(0, vstellar_core::abi::MR_WRITE, 0, &[(far, 4096)]);
+    super::answers(
+        &mut driver,
+        "to be read only",
+        Op::MrReg,
+        0,
+        &region,
+        Status::Perm,
+    )?;
+    let region = wire::mr(0, vstellar_core::abi::MR_READ, 0, &[(far, 4096)]);
+    super::answers(&mut driver, "to be read", Op::MrReg, 0, &region, Status::Ok)?;
+    // a response there comes back empty, and the device goes on
+    respond_at(&mut driver, far)?;
+    driver.stats()?;
+    Ok(())
+}
+
+fn not_there(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    respond_at(&mut driver, BASE + USUAL_RAM)?;
+    // half of it is there
+    respond_at(&mut driver, BASE + USUAL_RAM - 8)?;
+    // the request is not
+    let request = Descriptor::new(BASE - 64, 16, crate::queue::DESC_NEXT, 1);
+    let response = Descriptor::new(addr(BUFFERS), 144, DESC_WRITE, 0);
+    driver.machine.queues[CONTROL].describe(0, request);
+    driver.machine.queues[CONTROL].describe(1, response);
+    come_back_empty(&mut driver)?;
+    driver.stats()?;
+    Ok(())
+}
+
+/// A command whose response would be at an address that cannot be written.
+fn respond_at(driver: &mut Driver, at: u64) -> Result<()> {
+    let request = wire::request(wire::code(Op::DevStats), 7, 0, &[]);
+    driver.ram().write(COMMANDS, &request.0);
+    let queue = &driver.machine.queues[CONTROL];
+    let len = request.0.len() as u32;
+    queue.describe(
+        0,
+        Descriptor::new(addr(COMMANDS), len, crate::queue::DESC_NEXT, 1),
+    );
+    queue.describe(
+        1,
+        Descriptor::new(at, wire::RESPONSE_MAX as u32, DESC_WRITE, 0),
+    );
+    come_back_empty(driver)
+}
+
+fn come_back_empty(driver: &mut Driver) -> Result<()> {
+    driver.machine.queues[CONTROL].offer(0);
+    driver.machine.queues[CONTROL].kick()?;
+    let used = driver
+        .machine
+        .wait(CONTROL, crate::machine::PATIENCE)?
+        .came()?;
+    ensure!(used.len == 0, "{} bytes were written", used.len);
+    Ok(())
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Configuration space, features, queues, and what ends a driver's work.
+
+use super::must_fail;
+use super::Conformance;
+use super::Test;
+use crate::driver::Driver;
+use crate::driver::USUAL_RAM;
+use crate::machine::bit;
+use crate::machine::pinned_kb;
+use crate::machine::Machine;
+use crate::machine::Waited;
+use crate::machine::ACCESS_PLATFORM;
+use crate::machine::CONTROL;
+use crate::machine::DRIVER_OK;
+use crate::machine::EVENT_IDX;
+use crate::machine::FEATURES;
+use crate::machine::FEATURES_OK;
+use crate::machine::MANDATORY;
+use crate::machine::MOMENT;
+use crate::machine::PATIENCE;
+use crate::machine::SIZES;
+use crate::machine::STEPS;
+use crate::machine::VERSION_1;
+use crate::ram::Ram;
+use anyhow::ensure;
+use anyhow::Result;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::thread;
+use vhost::vdpa::VhostVdpa;
+use vstellar_core::abi;
+use vstellar_core::bytes::Fields;
+use vstellar_core::device::CONFIG_SIZE;
+
+pub(super) const TESTS: &[(&str, Test)] = &[
+    ("the configuration can be read", config),
+    ("features are negotiated", features),
+    ("queues are set up", queues),
+    ("suspended and resumed", suspend),
+    ("event indices of the queues are honoured", event_index),
+    ("reset under load", reset),
+    ("memory taken away under load", unmap),
+];
+
+/// How often something is done under load.
+const ROUNDS: u32 = 100;
+
+fn open(world: &Conformance) -> Result<Machine> {
+    Machine::open(&world.device, Ram::new(USUAL_RAM)?)
+}
+
+fn config(world: &Conformance) -> Result<()> {
+    let machine = open(world)?;
+    let vdpa = machine.vdpa();
+    ensure!(vdpa.get_device_id()? == 60, "device ID");
+    ensure!(vdpa.get_config_size()? as usize == CONFIG_SIZE, "size");
+    ensure!(vdpa.get_vqs_count()? == 3, "queues");
+    let mut space = [0; CONFIG_SIZE];
+    vdpa.get_config(0, &mut space)?;
+    let mut fields = Fields::new(&space);
+    let mut next = || fields.take32().expect("the space is longer");
+    ensure!(next() == abi::MAGIC, "magic");
+    ensure!(next() == 0x1_0001, "revisions");
+    ensure!(next() == abi::S_LINK_UP, "status");
+    // endpoints, memory regions, completion queues, depths, segments and stride
+    let limits = [next(), next(), next(), next(), next()];
+    ensure!(limits[..3] == [4096, 1024, 64], "limits {limits:?}");
+    ensure!(limits[4] >> 16 == u32::from(abi::DB_STRIDE), "stride");
+    let beyond = vdpa.get_config(CONFIG_SIZE as u32 + 1, &mut [0]);
+    must_fail("a look beyond it", beyond.map_err(Into::into))
+}
+
+fn features(world: &Conformance) -> Result<()> {
+    let machine = open(world)?;
+    // a step that is not taken is seen by reading it back
+    for (written, read) in [
+        (STEPS, STEPS),
+        (STEPS | FEATURES_OK, STEPS),
+        (STEPS | DRIVER_OK, STEPS),
+    ] {
+        machine.set_status(written)?;
+        ensure!(machine.status()? == read, "status {:#x}", machine.status()?);
+    }
+    let wrong = [
+        ("without VERSION_1", FEATURES & !VERSION_1),
+        ("without doorbells", VERSION_1),
+        ("packed rings", FEATURES | bit(34)),
+        ("indirect descriptors", FEATURES | bit(28)),
+        ("doorbells in shared memory", FEATURES | bit(6)),
+        ("messages", FEATURES | bit(abi::F_MSG)),
+    ];
+    for (what, features) in wrong {
+        must_fail(what, machine.set_features(features))?;
+    }
+    // a machine without an IOMMU: its addresses are what is mapped
+    machine.set_features(FEATURES & !ACCESS_PLATFORM)?;
+    machine.set_features(FEATURES)?;
+    machine.set_status(STEPS | FEATURES_OK)?;
+    ensure!(
+        machine.status()? == STEPS | FEATURES_OK,
+        "features not taken"
+    );
+    must_fail("another choice", machine.set_features(MANDATORY))?;
+    machine.set_status(0)?;
+    ensure!(machine.status()? == 0, "not reset");
+    machine.set_features(MANDATORY)
+}
+
+fn queues(world: &Conformance) -> Result<()> {
+    let mut machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut odd = machine.queues[CONTROL].layout();
+    odd.desc_table_addr += 8;
+    must_fail(
+        "a change while it is in use",
+        machine.set_vring_addr(CONTROL, &odd),
+    )?;
+    must_fail("a fourth queue", machine.set_vring_num(3, 8))?;
+    machine.reset()?;
+    must_fail("an odd address", machine.set_vring_addr(CONTROL, &odd))?;
+    // larger than a control queue may be: it does not become ready
+    machine.set_status(STEPS)?;
+    machine.set_features(FEATURES)?;
+    machine.set_status(STEPS | FEATURES_OK)?;
+    machine.set_up(CONTROL, 4 * SIZES[CONTROL], false)?;
+    machine.set_status(STEPS | FEATURES_OK | DRIVER_OK)?;
+    machine.queues[CONTROL].offer(0);
+    machine.queues[CONTROL].kick()?;
+    let waited = machine.wait(CONTROL, MOMENT)?;
+    ensure!(
+        waited == Waited::Nothing,
+        "a queue that is too large: {waited:?}"
+    );
+    Ok(())
+}
+
+/// A suspended device takes nothing, and misses nothing.
+fn suspend(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    driver.stats()?;
+    for _ in 0..10 {
+        driver.machine.suspend()?;
+        // the command of before once more
+        driver.machine.queues[CONTROL].offer(0);
+        driver.machine.queues[CONTROL].kick()?;
+        let waited = driver.machine.wait(CONTROL, MOMENT / 10)?;
+        ensure!(waited == Waited::Nothing, "suspended, but {waited:?}");
+        driver.machine.resume()?;
+        driver.machine.wait(CONTROL, PATIENCE)?.came()?;
+    }
+    Ok(())
+}
+
+/// Every command is answered although not every one is kicked, and with fewer calls than answers.
+fn event_index(world: &Conformance) -> Result<()> {
+    let mut driver = Driver::start(&world.device, FEATURES | EVENT_IDX)?;
+    for _ in 0..200 {
+        driver.stats()?;
+    }
+    Ok(())
+}
+
+/// Does `f` while all queues of the device are kicked all the time.
+fn kicked(driver: &mut Driver, f: impl FnOnce(&mut Driver) -> Result<()>) -> Result<()> {
+    let stop = AtomicBool::new(false);
+    let queues = driver.machine.queues.iter();
+    let kicks: Vec<_> = queues
+        .map(|queue| queue.kick.try_clone())
+        .collect::<Result<_, _>>()?;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for kick in &kicks {
+                    // a counter that is full is as good
+                    let _ = kick.write(1);
+                }
+            }
+        });
+        let result = f(driver);
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// Reset while commands are on their way and everything is kicked.
+fn reset(world: &Conformance) -> Result<()> {
+    kicked(&mut world.driver()?, |driver| {
+        for _ in 0..ROUNDS {
+            driver.stats()?;
+            // one more, whose answer is not waited for
+            driver.machine.queues[CONTROL].offer(0);
+            driver.restart(FEATURES)?;
+        }
+        Ok(())
+    })
+}
+
+/// The machine takes memory away while it is in use, and gives it back.
+fn unmap(world: &Conformance) -> Result<()> {
+    kicked(&mut world.driver()?, |driver| {
+        for _ in 0..ROUNDS {
+            driver.machine.queues[CONTROL].offer(0);
+            driver.machine.queues[CONTROL].kick()?;
+            driver.machine.unmap_ram()?;
+            ensure!(
+                pinned_kb()? == 0,
+                "unmapped, and {} kB pinned",
+                pinned_kb()?
+            );
+            driver.machine.map_ram()?;
+            driver.restart(FEATURES)?;
+        }
+        Ok(())
+    })
+}
