@@ -49,17 +49,28 @@ all_at_once() {
 	pinned all 8 --private && [ "$(grep -c '"pinned":8388608' "$TMP/all")" -eq 3 ]
 }
 
+# A reset, and memory taken away, while all is kicked.
+under_load() {
+	local rc=0
+	device || return 1
+	vstellar-guest conformance "$(vhost_of vs0)" 10.9.0.1 --other /dev/null --small /dev/null \
+		--private --only "under load" || rc=$?
+	del_device vs0 || return 1
+	return "$rc"
+}
+
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 setup_ns H1 H2
 setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
 
 ktap_print_header
-ktap_set_plan 3
+ktap_set_plan 4
 ktap_test_result "no more is pinned than the process may" limit
 ktap_test_result "what is used is pinned, whatever the guest's size" on_first_use
 unload_vstellar
 load_vstellar use_va=0
 ulimit -l unlimited
 ktap_test_result "with use_va=0 all memory is pinned" all_at_once
+ktap_test_result "reset under load, and memory taken away, all memory pinned" under_load
 ktap_finished

@@ -10,10 +10,12 @@ use crate::driver::BUFFERS;
 use crate::driver::COMMANDS;
 use crate::driver::USUAL_RAM;
 use crate::machine::pinned_kb;
+use crate::machine::scaled;
 use crate::machine::Machine;
 use crate::machine::CONTROL;
 use crate::machine::FEATURES;
 use crate::machine::MOMENT;
+use crate::machine::PATIENCE;
 use crate::queue::DESC_WRITE;
 use crate::ram::addr;
 use crate::ram::Ram;
@@ -25,6 +27,8 @@ use crate::wire::Response;
 use anyhow::ensure;
 use anyhow::Result;
 use std::path::Path;
+use std::thread;
+use std::time::Instant;
 use virtio_queue::desc::split::Descriptor;
 use vstellar_core::control::Op;
 use vstellar_core::status::Status;
@@ -78,11 +82,15 @@ fn map(world: &Conformance) -> Result<()> {
     let mapping = Mapping::new(Some(&later), BLOCK as usize)?;
     machine.map(BASE, BLOCK, mapping.start(), false)?;
     drop(mapping);
-    must_fail(
-        "a seal",
-        sys::seal(&later, libc::F_SEAL_WRITE).map_err(Into::into),
-    )?;
+    let seal = || sys::seal(&later, libc::F_SEAL_WRITE);
+    must_fail("a seal", seal().map_err(Into::into))?;
     machine.unmap(BASE, BLOCK)?;
+    // the device lets go of the file a moment later, and tells nobody
+    let end = Instant::now() + scaled(PATIENCE);
+    while seal().is_err() {
+        ensure!(Instant::now() < end, "the file cannot be sealed any more");
+        thread::yield_now();
+    }
 
     // private memory is left out, and nobody is told; the device has no access then
     let private = Mapping::new(None, BLOCK as usize)?;
@@ -159,10 +167,7 @@ fn answered_at(driver: &mut Driver, at: u64) -> Result<Response> {
     queue.describe_command(0, (COMMANDS, request.0.len() as u32), (at, room));
     queue.offer(0);
     queue.kick()?;
-    let used = driver
-        .machine
-        .wait(CONTROL, crate::machine::PATIENCE)?
-        .came()?;
+    let used = driver.machine.wait(CONTROL, PATIENCE)?.came()?;
     let mut written = vec![0; used.len as usize];
     driver.ram().read(at, &mut written);
     Response::parse(&written)
@@ -237,10 +242,7 @@ fn respond_at(driver: &mut Driver, at: u64) -> Result<()> {
 fn come_back_empty(driver: &mut Driver) -> Result<()> {
     driver.machine.queues[CONTROL].offer(0);
     driver.machine.queues[CONTROL].kick()?;
-    let used = driver
-        .machine
-        .wait(CONTROL, crate::machine::PATIENCE)?
-        .came()?;
+    let used = driver.machine.wait(CONTROL, PATIENCE)?.came()?;
     ensure!(used.len == 0, "{} bytes were written", used.len);
     Ok(())
 }

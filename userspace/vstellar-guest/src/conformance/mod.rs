@@ -15,7 +15,9 @@ mod setup;
 pub(crate) use entries::transfer;
 
 use crate::driver::Driver;
+use crate::driver::USUAL_RAM;
 use crate::machine::FEATURES;
+use crate::ram::Ram;
 use crate::wire::Wire;
 use anyhow::bail;
 use anyhow::ensure;
@@ -39,6 +41,9 @@ pub(crate) struct Conformance {
     /// A device that may have two of everything, pin two blocks, and make five connections a second
     #[arg(long)]
     small: PathBuf,
+    /// Private memory, which a device that pins all of it takes, and no other
+    #[arg(long)]
+    private: bool,
     /// Only tests whose names contain this
     #[arg(long, default_value = "")]
     only: String,
@@ -85,7 +90,12 @@ impl Conformance {
 
     /// A driver of the device.
     fn driver(&self) -> Result<Driver> {
-        Driver::start(&self.device, FEATURES)
+        let ram = if self.private {
+            Ram::private(USUAL_RAM)?
+        } else {
+            Ram::new(USUAL_RAM)?
+        };
+        Driver::with_ram(&self.device, ram, FEATURES)
     }
 }
 

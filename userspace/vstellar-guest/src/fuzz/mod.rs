@@ -33,6 +33,7 @@ use crate::machine::EVENT_IDX;
 use crate::machine::FEATURES;
 use crate::machine::PATIENCE;
 use crate::machine::SIZES;
+use crate::payload::byte_at;
 use crate::queue::Used;
 use crate::queue::DESC_INDIRECT;
 use crate::queue::DESC_NEXT;
@@ -61,7 +62,6 @@ use commands::Known;
 use commands::Made;
 use random::Random;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -118,20 +118,14 @@ pub(crate) struct Fuzz {
 impl Fuzz {
     pub(crate) fn run(&self) -> Result<()> {
         let start = Instant::now();
-        let guard = sys::memfd(c"guard")?;
-        (&guard).write_all(&guard_bytes())?;
         let changer = Changer::new();
         let ram = Ram::new(USUAL_RAM)?;
         let report = thread::scope(|scope| {
             scope.spawn(|| changer.run(&ram, !self.seed));
-            let mut session = Session::new(self, ram.clone(), &guard, &changer)?;
-            let result = session.run(self.count);
+            let report = self.session(ram.clone(), &changer);
             changer.stop();
-            result.with_context(|| format!("seed {}, input {}", self.seed, session.inputs()))?;
-            session.end()?;
-            Ok::<_, anyhow::Error>(session.report())
+            report
         });
-        changer.stop();
         let mut report = report?;
         report["seed"] = self.seed.into();
         report["changes"] = changer.changes().into();
@@ -139,19 +133,23 @@ impl Fuzz {
         println!("{report}");
         Ok(())
     }
-}
 
-fn guard_bytes() -> Vec<u8> {
-    (0..GUARD_BYTES).map(crate::payload::byte_at).collect()
+    /// All of it, while the thread is there.
+    fn session(&self, ram: Ram, changer: &Changer) -> Result<serde_json::Value> {
+        let mut session = Session::new(self, ram, changer)?;
+        let result = session.run(self.count).and_then(|()| session.end());
+        result.with_context(|| format!("seed {}, input {}", self.seed, session.inputs()))?;
+        Ok(session.report())
+    }
 }
 
 /// One device that is being fuzzed.
 struct Session<'a> {
     own: IpAddr,
     driver: Driver,
-    guard: &'a File,
-    /// Kept for as long as it is mapped for the device.
-    _mapping: Mapping,
+    /// Memory that the device may only read, and what is in it.
+    guard: Mapping,
+    untouched: Vec<u8>,
     changer: &'a Changer,
     target: Target,
     random: Random,
@@ -166,10 +164,13 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(fuzz: &Fuzz, ram: Ram, guard: &'a File, changer: &'a Changer) -> Result<Session<'a>> {
-        let mapping = Mapping::new(Some(guard), GUARD_BYTES as usize)?;
+    fn new(fuzz: &Fuzz, ram: Ram, changer: &'a Changer) -> Result<Session<'a>> {
+        let mut file = sys::memfd(c"guard")?;
+        let untouched: Vec<_> = (0..GUARD_BYTES).map(byte_at).collect();
+        file.write_all(&untouched)?;
+        let guard = Mapping::new(Some(&file), GUARD_BYTES as usize)?;
         let mut machine = Machine::open(&fuzz.device, ram)?;
-        machine.map(GUARD, GUARD_BYTES, mapping.start(), true)?;
+        machine.map(GUARD, GUARD_BYTES, guard.start(), true)?;
         for at in (0..USUAL_RAM).step_by(PIECE as usize) {
             map_piece(&machine, at)?;
         }
@@ -180,7 +181,7 @@ impl<'a> Session<'a> {
             own: fuzz.own,
             driver,
             guard,
-            _mapping: mapping,
+            untouched,
             changer,
             target: Target::Nothing,
             random: Random::new(fuzz.seed),
@@ -212,12 +213,12 @@ impl<'a> Session<'a> {
             }
             steps += 1;
             match self.random.below(100) {
-                0..60 => self.commands()?,
-                60..70 => self.chains()?,
-                70..90 => self.entries()?,
-                90..97 => self.doorbells()?,
-                97 => self.mapping()?,
-                98 => self.suspend()?,
+                0..72 => self.commands()?,
+                72..80 => self.chains()?,
+                80..92 => self.entries()?,
+                92..96 => self.doorbells()?,
+                96 => self.mapping()?,
+                97 => self.suspend()?,
                 _ => self.restart()?,
             }
         }
@@ -246,9 +247,8 @@ impl<'a> Session<'a> {
 
     /// Nothing was written where the device may only read.
     fn check_guard(&self) -> Result<()> {
-        let read = Mapping::new(Some(self.guard), GUARD_BYTES as usize)?;
         ensure!(
-            read.bytes() == guard_bytes(),
+            self.guard.bytes() == self.untouched,
             "memory to be read only was written"
         );
         Ok(())
