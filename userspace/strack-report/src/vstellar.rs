@@ -44,9 +44,11 @@ struct Stream {
     run: String,
     bytes: u64,
     elapsed_ns: u64,
-    /// The rest is of a device's only.
+    /// The rest is of a device's only. Kicks of the doorbells, and for buffers of events.
     #[serde(default)]
     kicks: u64,
+    #[serde(default)]
+    event_kicks: u64,
     #[serde(default)]
     pin_hits: u64,
     #[serde(default)]
@@ -179,7 +181,7 @@ impl Bench {
             100.0 * run.pin_hits as f64 / (run.pin_hits + run.pin_misses).max(1) as f64
         };
         report.at_least("map-cache/hits", self.stream("device", rate)?, "%", 99.9);
-        let kicks = |run: &Stream| run.kicks as f64 * MIB / run.bytes as f64;
+        let kicks = |run: &Stream| (run.kicks + run.event_kicks) as f64 * MIB / run.bytes as f64;
         report.at_most(
             "kicks/under-load",
             self.stream("device", kicks)?,

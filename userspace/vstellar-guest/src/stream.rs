@@ -5,6 +5,7 @@
 //! segments each.
 
 use crate::driver::Driver;
+use crate::driver::Stats;
 use crate::driver::RINGS;
 use crate::driver::USUAL_RAM;
 use crate::endpoint::event_kicks;
@@ -91,6 +92,8 @@ struct Guest {
     tx: u64,
     rx: u64,
     rx_key: u32,
+    /// What the device counted before.
+    before: Stats,
 }
 
 impl Guest {
@@ -104,6 +107,7 @@ impl Guest {
         let end = rx + buffers.bytes();
         let ram = Ram::new(end.next_multiple_of(2 << 20).max(USUAL_RAM))?;
         let mut driver = Driver::with_ram(device, ram, buffers.features())?;
+        let before = driver.stats()?;
         let (log2, page) = (buffers.log2, |at: u64| at.next_multiple_of(0x1000));
         let sq = page(RINGS + (wire::CQE << (log2 + 1)));
         let cq = Completions::new(&mut driver, RINGS, log2 + 1, CQ_SLOT)?;
@@ -124,6 +128,7 @@ impl Guest {
             buffers,
             tx,
             rx,
+            before,
         })
     }
 
@@ -264,6 +269,14 @@ impl Guest {
         Ok(done)
     }
 
+    /// Ends the sending direction, once all before it was sent.
+    fn finish(&mut self) -> Result<()> {
+        self.endpoint.put_send(&Sqe::fin(0xf1).encode());
+        self.tell()?;
+        while self.completion()?.op != abi::OP_FIN {}
+        Ok(())
+    }
+
     /// Where the rest of an exchange is told of.
     fn report(&mut self, bytes: u64, start: Instant) -> Result<()> {
         let ns = u64::try_from(start.elapsed().as_nanos())?;
@@ -272,8 +285,9 @@ impl Guest {
         let stats = self.driver.stats()?;
         let report = serde_json::json!({
             "bytes": bytes, "elapsed_ns": ns, "kicks": kicks, "event_kicks": event_kicks,
-            "kicks_seen": stats.kicks(), "events": events, "tx_bytes": stats.tx_bytes(),
-            "pin_hits": stats.hits(), "pin_misses": stats.misses(), "pinned": stats.pinned(),
+            "kicks_seen": stats.kicks() - self.before.kicks(), "events": events, "tx_bytes": stats.tx_bytes() - self.before.tx_bytes(),
+            "pin_hits": stats.hits() - self.before.hits(),
+            "pin_misses": stats.misses() - self.before.misses(), "pinned": stats.pinned(),
             "pinned_peak": stats.peak(),
         });
         println!("{report}");
@@ -311,8 +325,10 @@ impl Connect {
         };
         self.wanted.keep(&payload)?;
         guest.report(bytes, start)?;
-        let abort = self.each.map_or(0, |_| abi::DESTROY_ABORT);
-        let destroy = wire().u32(abort).u32(0);
+        if self.each.is_some() {
+            guest.finish()?;
+        }
+        let destroy = wire().u32(0).u32(0);
         guest
             .driver
             .order(Op::EpDestroy, guest.endpoint.handle, &destroy)?;
