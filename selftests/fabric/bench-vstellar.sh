@@ -82,6 +82,7 @@ modprobe -q veth || : # may be built in
 modprobe -q vhost_vdpa max_iotlb_entries=1048576 # a run of pages each, where all is pinned
 strack_loaded || load_strack
 require_vstellar
+# shellcheck disable=SC3045 # dash has it
 ulimit -l unlimited
 setup_ns H1 H2
 setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000
