@@ -15,7 +15,7 @@
 require_strack
 require_vstellar
 require_driver
-require_command vsettings vsocket bulk talk
+require_command vstellar-guest vsettings vsocket bulk talk
 MIB=$(how_often 16 4 2)
 BYTES=$((MIB << 20))
 
@@ -61,10 +61,10 @@ many() {
 
 # loaded FILE: a server for load, and a client in the guest whose output is FILE
 loaded() {
-	in_ns "$H2" vstream serve 10.9.0.2 7000 >"$TMP/serve" 2>&1 &
+	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
 	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
-	in_ns "$G1" vstream send 10.9.0.2 7000 4000000000 >"$1" 2>&1 &
+	in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$1" 2>&1 &
 	client=$!
 	before=0
 	busywait 20000 moves || { cat "$1" "$TMP/serve"; return 1; }

@@ -448,7 +448,7 @@ static int vsg_shutdown(struct socket *sock, int how)
 }
 
 /*
- * The device has no options yet, so there are only those that need none of it: the
+ * The device's options are not passed on yet, only those are there that need none: the
  * host's sockets send small packets at once, which is what STRACK_NODELAY asks for.
  */
 static int vsg_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
