@@ -14,6 +14,13 @@
 #include "program.h"
 #include "transport.h"
 
+/*
+ * One connection is all that comes. But each subflow of MPTCP begins with a request to the
+ * same listener, all at once, and more than fit look like a flood: they would have to
+ * answer cookies, and the kernel complains.
+ */
+#define BACKLOG 16
+
 static const char * const names[] = {
 	[TRANSPORT_TCP] = "tcp",
 	[TRANSPORT_MPTCP] = "mptcp",
@@ -106,7 +113,7 @@ int transport_listen(const struct transport *transport, const struct sockaddr_st
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (st_bind(fd, address))
 		die("bind");
-	if (listen(fd, 1))
+	if (listen(fd, BACKLOG))
 		die("listen");
 	return fd;
 }
