@@ -85,7 +85,7 @@ ends() {
 	[ $? -eq 1 ] || { echo "the client:"; cat "$TMP/client"; return 1; }
 	wait_exit "$server" 30000
 	[ $? -eq 1 ] || { echo "the server:"; cat "$TMP/serve"; return 1; }
-	grep -qE ': (100|32|104)$' "$TMP/client" || { cat "$TMP/client"; return 1; }
+	grep -qE '\(os error (100|32|104)\)' "$TMP/client" || { cat "$TMP/client"; return 1; }
 }
 
 driver_unbind() {
