@@ -64,7 +64,7 @@ impl Completions {
 
     /// The next completion, if there is one.
     pub(crate) fn take(&mut self) -> Option<Cqe> {
-        let phase = u8::from(self.taken >> self.log2 & 1 == 0);
+        let phase = u8::from((self.taken >> self.log2) & 1 == 0);
         let place = u64::from(self.taken) & ((1 << self.log2) - 1);
         let at = self.ring + place * wire::CQE;
         let flags: u8 = self.ram.load(at + 15);

@@ -111,7 +111,7 @@ impl Response {
 
     /// The `index`-th number of 64 bits in the payload.
     pub(crate) fn u64(&self, index: usize) -> u64 {
-        u64::from(self.u32(2 * index)) | u64::from(self.u32(2 * index + 1)) << 32
+        u64::from(self.u32(2 * index)) | (u64::from(self.u32(2 * index + 1)) << 32)
     }
 }
 
