@@ -187,14 +187,20 @@ static int vsg_find_queues(struct vsg_device *dev)
 		[VIRTIO_VSTELLAR_VQ_KICK] = { "kick", vsg_callback },
 		[VIRTIO_VSTELLAR_VQ_EVENT] = { "event", vsg_callback },
 	};
+	unsigned int room;
 	int err;
 
 	err = virtio_find_vqs(dev->vdev, VIRTIO_VSTELLAR_NVQS, dev->vqs, infos, NULL);
 	if (err)
 		return err;
 	/* two descriptors for each command */
-	sema_init(&dev->room,
-		  virtqueue_get_vring_size(dev->vqs[VIRTIO_VSTELLAR_VQ_CTRL]) / 2);
+	room = virtqueue_get_vring_size(dev->vqs[VIRTIO_VSTELLAR_VQ_CTRL]) / 2;
+	if (!room) {
+		/* the first one would wait for ever */
+		dev->vdev->config->del_vqs(dev->vdev);
+		return -EINVAL;
+	}
+	sema_init(&dev->room, room);
 	return 0;
 }
 
