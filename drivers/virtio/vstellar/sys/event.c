@@ -163,7 +163,7 @@ static int vsg_event_post(struct vsg_device *dev, struct virtio_vstellar_event *
 	return virtqueue_add_inbuf(dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT], &sg, 1, event, GFP_ATOMIC);
 }
 
-/* Gives the device all buffers, at the start. */
+/* Gives the device all buffers, at the start, while the bottom half is disabled. */
 int vsg_events_post(struct vsg_device *dev)
 {
 	struct virtqueue *vq = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];

@@ -172,6 +172,8 @@ static struct vsg_device *vsg_device_new(struct virtio_device *vdev)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->commands);
 	INIT_WORK(&dev->bh, vsg_bh);
+	/* until the event queue is filled, which is not the bottom half's before */
+	disable_work(&dev->bh);
 	INIT_WORK(&dev->changed, vsg_changed);
 	mutex_init(&dev->memory);
 	INIT_LIST_HEAD(&dev->arenas);
@@ -221,8 +223,10 @@ static int vsg_device_start(struct vsg_device *dev)
 
 	virtio_device_ready(dev->vdev);
 	err = vsg_events_post(dev);
-	if (!err)
-		err = vsg_hello(dev);
+	if (err)
+		return err;
+	enable_and_queue_work(system_bh_wq, &dev->bh);
+	err = vsg_hello(dev);
 	if (!err)
 		err = vsg_memory_start(dev);
 	return err;
