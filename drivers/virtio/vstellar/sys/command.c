@@ -202,20 +202,22 @@ static void vsg_request_end(struct vsg_request *request, int err, unsigned int l
 	complete(&request->done);
 }
 
-/* The device has answered some. The bottom half. */
-void vsg_commands_done(struct vsg_device *dev)
+/* The device has answered some. The bottom half. Returns true if there may be more. */
+bool vsg_commands_done(struct vsg_device *dev)
 {
 	struct virtqueue *vq = dev->vqs[VIRTIO_VSTELLAR_VQ_CTRL];
 	struct vsg_request *request;
 	unsigned int len;
+	bool more;
 
 	spin_lock_bh(&dev->lock);
-	do {
-		virtqueue_disable_cb(vq);
-		while ((request = virtqueue_get_buf(vq, &len)))
-			vsg_request_end(request, 0, len);
-	} while (!virtqueue_enable_cb(vq));
+	virtqueue_disable_cb(vq);
+	/* no more than were there: to add one takes the lock */
+	while ((request = virtqueue_get_buf(vq, &len)))
+		vsg_request_end(request, 0, len);
+	more = !virtqueue_enable_cb(vq);
 	spin_unlock_bh(&dev->lock);
+	return more;
 }
 
 /* The device has been reset, and is dead: nothing is added any more. */

@@ -11,7 +11,7 @@
 
 #include "guest.h"
 
-/* Completions of a queue in one run. */
+/* Completions, and events, of a queue in one run: the device may write them without end. */
 #define VSG_BUDGET	512
 
 /* --- sockets by key ------------------------------------------------------- */
@@ -102,8 +102,9 @@ static bool vsg_drain(struct vsg_device *dev, struct vsg_cq *cq)
 		smp_store_release(&slot->cq_ci, cpu_to_le32(taken));
 		if (!budget)
 			return true;
-		if (le32_to_cpu(slot->cq_arm) == taken)
+		if (cq->armed == taken)
 			return false;
+		cq->armed = taken;
 		WRITE_ONCE(slot->cq_arm, cpu_to_le32(taken));
 		/* the wish is seen before the ring is looked at again */
 		smp_mb();
@@ -179,27 +180,26 @@ int vsg_events_post(struct vsg_device *dev)
 	return 0;
 }
 
-static void vsg_events_read(struct vsg_device *dev)
+/* Returns true if there may be more. */
+static bool vsg_events_read(struct vsg_device *dev)
 {
 	struct virtqueue *vq = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
 	struct virtio_vstellar_event *event, copy;
-	bool posted = false;
-	unsigned int len;
+	unsigned int len, budget = VSG_BUDGET;
 
-	do {
-		virtqueue_disable_cb(vq);
-		while ((event = virtqueue_get_buf(vq, &len))) {
-			copy = *event;
-			/* there was room for it, since it was there */
-			vsg_event_post(dev, event);
-			posted = true;
-			atomic64_inc(&dev->heard);
-			if (len == sizeof(copy))
-				vsg_event(dev, &copy);
-		}
-	} while (!virtqueue_enable_cb(vq));
-	if (posted)
+	virtqueue_disable_cb(vq);
+	while (budget && (event = virtqueue_get_buf(vq, &len))) {
+		budget--;
+		copy = *event;
+		/* there was room for it, since it was there */
+		vsg_event_post(dev, event);
+		atomic64_inc(&dev->heard);
+		if (len == sizeof(copy))
+			vsg_event(dev, &copy);
+	}
+	if (budget < VSG_BUDGET)
 		virtqueue_kick(vq);
+	return !budget || !virtqueue_enable_cb(vq);
 }
 
 /* --- the bottom half ------------------------------------------------------ */
@@ -209,10 +209,10 @@ void vsg_bh(struct work_struct *work)
 	struct vsg_device *dev = container_of(work, struct vsg_device, bh);
 	/* pairs with vsg_cq_new(): those that are counted are complete */
 	unsigned int ncqs = smp_load_acquire(&dev->ncqs);
-	bool more = false;
+	bool more;
 
-	vsg_commands_done(dev);
-	vsg_events_read(dev);
+	more = vsg_commands_done(dev);
+	more |= vsg_events_read(dev);
 	for (unsigned int i = 0; i < ncqs; i++)
 		more |= vsg_drain(dev, &dev->cqs[i]);
 	if (more)

@@ -93,6 +93,7 @@ struct vsg_block {
  * @reader: how far it was read; the bottom half's
  * @slot: doorbell slot
  * @handle: the device's name for it; zero while there is none
+ * @armed: what was last written to cq_arm, which the device could change; the bottom half's
  * @reserved: entries promised to endpoints
  */
 struct vsg_cq {
@@ -100,6 +101,7 @@ struct vsg_cq {
 	struct vsg_reader *reader;
 	u32 slot;
 	u32 handle;
+	u32 armed;
 	u32 reserved;
 };
 
@@ -251,7 +253,7 @@ void vsg_kick(struct vsg_device *dev, u32 slot);
 int vsg_errno(u32 status);
 int vsg_command(struct vsg_device *dev, u16 op, u32 *handle, const void *payload, size_t len,
 		void *out, size_t room);
-void vsg_commands_done(struct vsg_device *dev);
+bool vsg_commands_done(struct vsg_device *dev);
 void vsg_commands_cancel(struct vsg_device *dev);
 
 /* event.c */
