@@ -97,11 +97,16 @@ void vsg_sock_sent(struct vsg_sock *vs)
 {
 	struct sock *sk = &vs->sk;
 	struct socket *sock;
+	bool finished;
 
 	spin_lock_bh(&vs->lock);
-	if (vs->reaping && vs->queues && vsg_send_finished(vs->queues))
+	finished = vs->queues && vsg_send_finished(vs->queues);
+	if (finished && vs->reaping)
 		vsg_work_later(vs, &vs->reap, 0);
 	spin_unlock_bh(&vs->lock);
+	/* close() lingers until then, and asks for no room */
+	if (finished)
+		sk->sk_state_change(sk);
 	/* room first, then a look at the flag: see vsg_want_room() in payload.c */
 	smp_mb();
 	rcu_read_lock();
