@@ -130,25 +130,39 @@ static bool vsg_request_wait(struct vsg_device *dev, struct vsg_request *request
 	return !late;
 }
 
+/* Whether @now is what an answer may say of the object @before: itself, or one that was made. */
+static bool vsg_handle_fits(u32 before, u32 now)
+{
+	return before == VIRTIO_VSTELLAR_NO_HANDLE ? now != VIRTIO_VSTELLAR_NO_HANDLE :
+						     now == before;
+}
+
+/* As vsg_command(); -EBADMSG if the answer is none. */
 static int vsg_request_result(const struct vsg_request *request, u32 *handle, void *out,
 			      size_t room)
 {
-	const struct virtio_vstellar_resp *head = &request->in.head;
-	u32 len = le32_to_cpu(head->len);
+	struct virtio_vstellar_resp head;
+	u32 len;
 
 	if (request->err)
 		return request->err;
-	if (request->len < sizeof(*head) || head->cookie != request->out.head.cookie ||
-	    len > room || request->len != sizeof(*head) + len)
-		return -EIO;
-	if (head->status)
-		return vsg_errno(le16_to_cpu(head->status));
+	if (request->len < sizeof(head))
+		return -EBADMSG;
+	/* once: a device that is broken may go on writing */
+	memcpy(&head, &request->in.head, sizeof(head));
+	barrier();
+	len = le32_to_cpu(head.len);
+	if (head.cookie != request->out.head.cookie || len > room ||
+	    request->len != sizeof(head) + len)
+		return -EBADMSG;
+	if (head.status)
+		return vsg_errno(le16_to_cpu(head.status));
 	/* what the answer has to have, it has */
-	if (len != room)
-		return -EIO;
+	if (len != room || (handle && !vsg_handle_fits(*handle, le32_to_cpu(head.handle))))
+		return -EBADMSG;
 	memcpy(out, request->in.payload, len);
 	if (handle)
-		*handle = le32_to_cpu(head->handle);
+		*handle = le32_to_cpu(head.handle);
 	return 0;
 }
 
@@ -185,6 +199,11 @@ int vsg_command(struct vsg_device *dev, u16 op, u32 *handle, const void *payload
 	up(&dev->room);
 	if (!err)
 		err = vsg_request_result(request, handle, out, room);
+	if (err == -EBADMSG) {
+		/* it may have done what was asked for, with memory that is reused if it has not */
+		vsg_device_fail(dev);
+		err = -EIO;
+	}
 	kfree(request);
 	return err;
 }
