@@ -10,15 +10,20 @@
 
 #include "guest.h"
 
-/* --- doorbells ------------------------------------------------------------ */
+/*
+ * --- doorbells ------------------------------------------------------------
+ *
+ * The device is another CPU even where the guest has only one: barriers towards it are
+ * virt_*(), which a kernel without SMP has as well.
+ */
 
 /* An index goes from @old to @new, and the device is told if it has asked for that. */
 static void vsg_ring(struct vsg_sock *vs, __le32 *index, const __le32 *event, u32 old, u32 new)
 {
 	/* the entries before it are there */
-	smp_store_release(index, cpu_to_le32(new));
+	virt_store_release(index, cpu_to_le32(new));
 	/* either the device sees the index, or its wish is seen here */
-	smp_mb();
+	virt_mb();
 	if (vsg_passed(le32_to_cpu(READ_ONCE(*event)), old, new))
 		vsg_kick(vs->dev, vs->slot);
 }

@@ -67,7 +67,7 @@ static bool vsg_next_completion(struct vsg_cq *cq, struct vsg_completion *comple
 
 	entry += index;
 	/* written last: what comes before it is there */
-	op_and_flags = le16_to_cpu(smp_load_acquire((__le16 *)&entry->op));
+	op_and_flags = le16_to_cpu(virt_load_acquire((__le16 *)&entry->op));
 	if (!vsg_reader_is_new(cq->reader, op_and_flags))
 		return false;
 	memcpy(&copy, entry, sizeof(copy));
@@ -99,7 +99,7 @@ static bool vsg_drain(struct vsg_device *dev, struct vsg_cq *cq)
 		}
 		taken = vsg_reader_taken(cq->reader);
 		/* the entries were read before the device may write them again */
-		smp_store_release(&slot->cq_ci, cpu_to_le32(taken));
+		virt_store_release(&slot->cq_ci, cpu_to_le32(taken));
 		if (!budget)
 			return true;
 		if (cq->armed == taken)
@@ -107,7 +107,7 @@ static bool vsg_drain(struct vsg_device *dev, struct vsg_cq *cq)
 		cq->armed = taken;
 		WRITE_ONCE(slot->cq_arm, cpu_to_le32(taken));
 		/* the wish is seen before the ring is looked at again */
-		smp_mb();
+		virt_mb();
 	}
 }
 

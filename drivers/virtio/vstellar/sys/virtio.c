@@ -37,7 +37,7 @@ void vsg_kick(struct vsg_device *dev, u32 slot)
 {
 	set_bit_le(slot, dev->doorbells.mem);
 	/* the bit is there before the device looks */
-	smp_mb__after_atomic();
+	virt_mb();
 	rcu_read_lock();
 	if (!READ_ONCE(dev->dead)) {
 		virtqueue_notify(dev->vqs[VIRTIO_VSTELLAR_VQ_KICK]);
