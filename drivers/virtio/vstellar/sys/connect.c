@@ -328,7 +328,7 @@ void vsg_accept_work(struct work_struct *work)
 	 * EP_ACCEPT is also answered with AGAIN when there were too many a second, and
 	 * then no event follows. To look once more does no harm.
 	 */
-	if (err && err != -ENETDOWN && (any || err != -EAGAIN))
+	if (err && err != -ENETDOWN && !READ_ONCE(vs->failed) && (any || err != -EAGAIN))
 		vsg_work_later(vs, &vs->accept_work, VSG_RETRY);
 	release_sock(sk);
 	sock_put(sk);
@@ -362,6 +362,9 @@ int vsg_accept(struct socket *sock, struct socket *newsock, struct proto_accept_
 		if (child)
 			break;
 		err = READ_ONCE(vs->failed) ? -ENETDOWN : vsg_wait(vs, &timeo, vsg_accept_ready);
+		/* it stopped listening, as in the next turn */
+		if (err == -EPIPE)
+			err = -EINVAL;
 		if (err)
 			break;
 	}
