@@ -173,7 +173,7 @@ static void vsg_endpoint_destroy(struct vsg_sock *vs, bool abort)
 				  sizeof(destroy), NULL, 0);
 	}
 	/* it would go on using memory that is somebody else's soon */
-	if (err && err != -ENETDOWN)
+	if (err && !vsg_device_dead(vs->dev))
 		vsg_device_fail(vs->dev);
 	vs->handle = 0;
 }

@@ -29,7 +29,7 @@ MODULE_PARM_DESC(assign, "the first device serves the initial network namespace 
 
 bool vsg_device_dead(struct vsg_device *dev)
 {
-	return READ_ONCE(dev->dead);
+	return READ_ONCE(dev->dead) || READ_ONCE(dev->failed);
 }
 
 /* The device has something new in @slot to look at. Any context. */
