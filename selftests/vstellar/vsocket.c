@@ -404,6 +404,27 @@ static void closed_with_data(void)
 	TRUE(!status);
 }
 
+/* close() waits until all was sent, and not until its time is over. */
+static void lingering(void)
+{
+	struct linger linger = { 1, slow(20) };
+	uint64_t end = now_ns() + slow(10000) * NSEC_PER_MSEC;
+	char data[5];
+	int fd[2];
+
+	/* who sends and who is told so meet at another place each time */
+	for (int i = 0; i < 16 && now_ns() < end; i++) {
+		pair(fd);
+		TRUE(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+		TRUE(send(fd[0], "words", 5, 0) == 5);
+		close(fd[0]);
+		recv_all(fd[1], data, sizeof(data));
+		TRUE(recv(fd[1], data, 1, 0) == 0);
+		close(fd[1]);
+	}
+	TRUE(now_ns() < end);
+}
+
 static void interrupted_accept(void)
 {
 	struct timeval soon = { .tv_usec = 50000 };
@@ -448,6 +469,7 @@ static const struct {
 	{ "reset by the peer", reset_by_peer },
 	{ "unread data resets", unread_resets },
 	{ "closed with data on its way", closed_with_data },
+	{ "SO_LINGER", lingering },
 	{ "accept() that ends", interrupted_accept },
 	{ "connect() undone", undone },
 };
