@@ -291,9 +291,14 @@ static struct vsg_sock *vsg_take_connection(struct vsg_sock *vs, int *err)
 	accept.endpoint = cpu_to_le32(child->handle);
 	*err = vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_ACCEPT, &vs->handle, &accept,
 			   sizeof(accept), &resp, sizeof(resp));
-	if (*err) {
+	if (*err == -EAGAIN) {
 		/* the next one is accepted without having to make it first */
 		vs->spare = child;
+		return NULL;
+	}
+	if (*err) {
+		/* its endpoint may be of no use */
+		vsg_abandon(child);
 		return NULL;
 	}
 	child->peer = resp.peer;

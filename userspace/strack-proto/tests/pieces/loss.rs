@@ -163,6 +163,20 @@ fn slowest_packet_seen_is_not_the_slowest_there_can_be() {
     assert_eq!(patience.overtaken_by_probe(), 2500 * USEC);
 }
 
+/// Nobody answers a probe faster than the RTT because nothing is known of the paths any more.
+#[test]
+fn answers_take_a_round_trip() {
+    let rtt = rtt(&[2000; 50]);
+    let mut patience = Patience::new(Params::default(), 0);
+    assert_eq!(patience.answer(&rtt), 2500 * USEC);
+    patience.on_arrival(4 * MSEC);
+    assert_eq!(patience.answer(&rtt), 5 * MSEC);
+    for i in 1..=2 {
+        patience.on_ack(i * SEC, rtt.srtt(), 1);
+    }
+    assert_eq!(patience.answer(&rtt), 2500 * USEC);
+}
+
 #[test]
 fn slow_paths_are_remembered_for_a_while() {
     let mut patience = Patience::new(Params::default(), 0);

@@ -172,7 +172,9 @@ fn spares_are_asked() {
 fn denied_paths_are_not_used() {
     let mut spray = spraying(8, 0);
     for index in 0..7 {
+        assert!(spray.carries(BASE + index));
         assert!(spray.deny(index, true, 0));
+        assert!(!spray.carries(BASE + index));
         assert_eq!(spray.paths().state(index), Some(PathState::Denied));
         let left: Vec<_> = (index + 1..8).collect();
         assert_eq!(used(&mut spray, 0), left);

@@ -274,7 +274,10 @@ impl Connection {
             // What left right behind the oldest packet is not worth a round of its own.
             let age = patience.probe(&self.rtt, target);
             let age = age.saturating_sub(self.probe_grace());
-            (self.config.loss.probe_paths, age, self.recovery.heard_on)
+            // An administrator may have denied it since.
+            let heard_on = self.recovery.heard_on;
+            let other = heard_on.filter(|&entropy| self.spray.carries(entropy));
+            (self.config.loss.probe_paths, age, other)
         } else {
             (1, 0, None)
         };
@@ -471,7 +474,7 @@ impl Connection {
     /// to look again, if some may still answer.
     fn lose_silent(&mut self, now: Ns) -> Option<Ns> {
         // The timeout leaves time for this.
-        let longest = self.recovery.patience.overtaken_by_probe();
+        let longest = self.recovery.patience.answer(&self.rtt);
         let at = self.recovery.tail.sent_at().saturating_add(longest);
         let mut from = self.tx.una();
         while let Some((psn, slot)) = self.tx.in_flight_from(from) {

@@ -114,8 +114,13 @@ impl Patience {
     /// Silence after the last packet, and until that packet's probe is answered on the
     /// slowest path known.
     pub fn probe_answered(&self, rtt: &Rtt, target: Ns) -> Ns {
-        self.probe(rtt, target)
-            .saturating_add(with_margin(self.slowest().max(rtt.srtt())))
+        self.probe(rtt, target).saturating_add(self.answer(rtt))
+    }
+
+    /// How long the answer to a probe may take, on the slowest path known. What is known of
+    /// paths is forgotten, the RTT is not.
+    pub fn answer(&self, rtt: &Rtt) -> Ns {
+        with_margin(self.slowest().max(rtt.srtt()))
     }
 
     /// Age up to which a packet may still be on its way though a probe that left later on

@@ -421,6 +421,12 @@ impl Spraying {
         self.paths.probe_deadline()
     }
 
+    /// Whether packets may leave with an entropy value: it is neither withdrawn nor denied, nor
+    /// a spare that stands by.
+    pub fn carries(&self, entropy: u16) -> bool {
+        self.paths.carries(entropy)
+    }
+
     /// Number of withdrawn paths.
     pub fn withdrawn(&self) -> u16 {
         self.paths.withdrawn()

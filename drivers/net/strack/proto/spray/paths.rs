@@ -345,6 +345,12 @@ impl Paths {
         })
     }
 
+    /// Whether packets may leave with an entropy value, as far as is known.
+    pub(super) fn carries(&self, entropy: u16) -> bool {
+        let index = self.index_of(entropy);
+        index.is_some_and(|index| self.in_use(index))
+    }
+
     pub(super) fn feedback(&mut self, entropy: u16, kind: Feedback, now: Ns) -> Option<Counter> {
         let index = self.index_of(entropy)?;
         let known = self.pool.get(usize::from(index))?;
