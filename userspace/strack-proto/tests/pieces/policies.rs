@@ -279,6 +279,23 @@ fn mixed_and_mprdma_savings_are_bounded() {
     }
 }
 
+/// While packets wait in queues, what was earned does not keep all of them on the paths that
+/// have earned it.
+#[test]
+fn mixed_tries_other_paths_where_there_are_queues() {
+    let mut spray = spraying(PathPolicy::Mixed, 64);
+    let tried = |spray: &mut Spraying, rtt| -> HashSet<u16> {
+        let packets = 0..17 * 64;
+        let used = packets.map(|_| {
+            echo(spray, BASE + 9, rtt);
+            send(spray)
+        });
+        used.collect()
+    };
+    assert_eq!(tried(&mut spray, MSEC).len(), 1);
+    assert!(tried(&mut spray, 9 * MSEC).len() > 32);
+}
+
 #[test]
 fn mixed_a_lost_packet_takes_all_savings() {
     for kind in [Feedback::Overflow, Feedback::Timeout, Feedback::Nack] {

@@ -12,23 +12,43 @@
 //! marked counts as marked, because a path can be slow on a fabric that marks late or
 //! never.
 //!
+//! What is recycled are the paths that were tried: if the first window left a link out, or
+//! nearly so, nothing would ever go there, and a window has few packets where paths are
+//! many. So while packets wait in queues, one takes another path now and then although one
+//! was earned, which makes the others' queues no longer and pays for itself where it finds
+//! room.
+//!
 //! It does not freeze as REPS does: dead paths are found by asking all of them, and a
 //! link that loses a packet now and then is no reason to keep to a few paths.
 
 use super::{
     bitmap::Bitmap,
     clock::Clock,
+    Acked,
     Feedback,
     Paths,
     Policy, //
 };
 use crate::proto::Ns;
 
+/// One packet, or train, in so many tries another path: a link at a fraction of the others'
+/// rate has room for that. The number has no factor in common with usual numbers of paths,
+/// or it would always be the same few that are tried.
+const EXPLORE: u8 = 17;
+
+/// Packets wait in queues if round trips take so many times the shortest.
+const CROWDED: u64 = 2;
+
 /// The policy `mixed`.
 #[derive(Clone, Debug)]
 pub(super) struct Mixed {
     bitmap: Bitmap,
     clock: Clock,
+    /// Turns until another path is tried.
+    explore: u8,
+    /// The shortest round trip, and whether the latest was much longer.
+    shortest: Ns,
+    crowded: bool,
 }
 
 impl Mixed {
@@ -36,6 +56,9 @@ impl Mixed {
         Self {
             bitmap: Bitmap::new(paths, seed),
             clock: Clock::new(),
+            explore: EXPLORE,
+            shortest: Ns::MAX,
+            crowded: false,
         }
     }
 }
@@ -46,6 +69,11 @@ impl Policy for Mixed {
     }
 
     fn next(&mut self, paths: &mut Paths, now: Ns) -> u16 {
+        self.explore = self.explore.saturating_sub(u8::from(self.crowded));
+        if self.explore == 0 {
+            self.explore = EXPLORE;
+            return self.bitmap.next(paths, now);
+        }
         match self.clock.take(paths) {
             Some(path) => {
                 self.bitmap.pass(paths);
@@ -57,6 +85,13 @@ impl Policy for Mixed {
 
     fn sent(&mut self, paths: &mut Paths, path: u16, packets: u32, _bytes: u64) {
         self.clock.spend(paths, path, packets);
+    }
+
+    fn measured(&mut self, _paths: &mut Paths, _path: u16, acked: &Acked, _now: Ns) {
+        if let Some(rtt) = acked.rtt {
+            self.shortest = self.shortest.min(rtt);
+            self.crowded = rtt / CROWDED > self.shortest;
+        }
     }
 
     fn feedback(&mut self, paths: &mut Paths, path: u16, kind: Feedback, now: Ns) {
