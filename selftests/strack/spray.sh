@@ -183,9 +183,11 @@ for paths in 1 7 128 256; do
 	esac
 done
 
-# With trains, as it is by default.
+# With trains, as it is by default. On a slow machine they differ more, so that it takes
+# more of them until shares are fair.
 ns_sysctl a1 net.strack.burst_max=44
-ktap_test_result "128 paths, trains: transfer" spray 128 $((24 << 20)) -m 1000000
+BYTES=$(((24 << 20) * (SLOW > 1 ? 4 : 1)))
+ktap_test_result "128 paths, trains: transfer" spray 128 $BYTES -m 1000000
 ktap_test_result "128 paths, trains: all used, no other" ports_used 128
 ktap_test_result "128 paths, trains: fair shares" fair_shares
 ktap_test_result "128 paths, trains: each keeps to one spine" paths_are_stable
