@@ -107,7 +107,7 @@ enum Handshake {
 
 /// One end of a connection.
 ///
-/// Settings and window are kept outside: the whole is moved about while it is made, and a
+/// Settings, paths and window are kept outside: the whole is moved about while it is made, and a
 /// kernel's stack is small.
 pub struct Connection {
     config: Owned<Config>,
@@ -137,7 +137,7 @@ pub struct Connection {
     fin_queued: bool,
     hold_tail: bool,
     send_credit: SendCredit,
-    spray: Spraying,
+    spray: Owned<Spraying>,
     // All entropy values ever used are within these.
     entropy_first: u16,
     entropy_last: u16,
@@ -234,7 +234,7 @@ impl Connection {
             fin_queued: false,
             hold_tail: false,
             send_credit: SendCredit::new(isn, 0, 0),
-            spray: Spraying::new(&config)?,
+            spray: Owned::new(Spraying::new(&config)?)?,
             entropy_first: u16::MAX,
             entropy_last: 0,
             window: Owned::new(Window::new(&config, config.initial_window))?,

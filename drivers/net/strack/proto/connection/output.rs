@@ -87,7 +87,8 @@ impl Connection {
         if self.asks_paths() {
             let dead = self.spray.judge(now);
             self.counts.add_n(Counter::PathWithdrawn, u32::from(dead));
-            if let Some(entropy) = self.spray.due_probe(now, self.rto()) {
+            let timeout = self.rto();
+            if let Some(entropy) = self.spray.due_probe(now, timeout) {
                 self.counts.add(Counter::ProbePath);
                 return Some(self.probe_on(now, entropy));
             }

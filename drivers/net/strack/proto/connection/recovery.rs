@@ -190,7 +190,8 @@ impl Connection {
     pub(super) fn doubt_ack_paths(&mut self, now: Ns) {
         if self.uses_paths() {
             let wait = self.config.loss.ack_doubt_timeouts.into();
-            self.spray.ask(now, self.timeout(), wait);
+            let timeout = self.timeout();
+            self.spray.ask(now, timeout, wait);
         }
     }
 
