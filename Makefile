@@ -15,7 +15,7 @@ help:
 	@echo '  make demo         the transport in a fabric with four paths, one of which dies'
 	@echo '  make test         everything that CI runs; ends with the number of passed and failed'
 	@echo '  make test-debug   the tests of the modules on a kernel with KASAN, lockdep, kmemleak and'
-	@echo '                    more; the first time it takes 20 to 40 minutes more, to build that'
+	@echo '                    more; the first time it takes 10 to 40 minutes more, to build that'
 	@echo
 	@echo '  make setup        build root, kernel and guest image (the others do this by themselves)'
 	@echo '  make update       the same, and a newer kernel if Debian has one'
