@@ -185,10 +185,10 @@ impl NetNs {
         if let Some(&(_, policy)) = policy.and_then(|policy| PathPolicy::ALL.get(policy)) {
             config.policy = policy;
         }
-        let initial_window = u64::from(sysctl.initial_window());
-        if initial_window > 0 {
-            config.initial_window = initial_window;
-        }
+        config.initial_window = match sysctl.initial_window() {
+            0 => config.hinted_window(),
+            bytes => bytes.into(),
+        };
         config
     }
 

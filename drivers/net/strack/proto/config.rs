@@ -150,11 +150,8 @@ pub struct Config {
     /// trip, and a window below it leaves no trains for the network stack to
     /// work on: what is gained in delay is lost in cost per byte.
     pub min_target: Ns,
-    /// Congestion window before anything is known about the fabric, in bytes.
-    ///
-    /// The default is the bandwidth-delay product of the default link and RTT (125 kB),
-    /// but not more than 64 KiB: it starts a short transfer at full speed and
-    /// does not overrun a shallow queue when the hints are wrong.
+    /// Congestion window before anything is known about the fabric, in bytes. See
+    /// [`Self::hinted_window`].
     pub initial_window: u64,
     /// Bytes the receiver is prepared to hold for the application.
     pub rcv_window: u32,
@@ -180,6 +177,9 @@ pub struct Config {
     pub loss: loss::Params,
 }
 
+/// The least and the most that hints can say about the initial window.
+const HINTED_WINDOW: (u64, u64) = (16 * 1024, 64 * 1024);
+
 /// What a profile keeps in reserve.
 const SPARES: u16 = 16;
 
@@ -187,6 +187,15 @@ impl Config {
     /// The longest timeout: not less than the shortest, or than the first.
     pub fn longest_timeout(&self) -> Ns {
         self.rto_max.max(self.rto_min).max(self.rto_initial)
+    }
+
+    /// The initial window for the link and the RTT that are configured: their
+    /// bandwidth-delay product, but at least 16 and at most 64 KiB. It starts a short transfer
+    /// at full speed, and does not overrun a shallow queue when the hints are wrong or when
+    /// many begin together.
+    pub fn hinted_window(&self) -> u64 {
+        let (least, most) = HINTED_WINDOW;
+        window::bytes_in(self.link_bytes_per_sec, self.base_rtt).clamp(least, most)
     }
 
     /// Sets all that a profile stands for.
@@ -215,7 +224,7 @@ impl Default for Config {
             link_bytes_per_sec: 1_250_000_000,
             base_rtt: 100 * USEC,
             min_target: 100 * USEC,
-            initial_window: 64 * 1024,
+            initial_window: HINTED_WINDOW.1,
             rcv_window: 4 * 1024 * 1024,
             ack_every_bytes: 16 * 1024,
             ack_every_packets: 8,

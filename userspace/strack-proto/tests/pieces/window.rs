@@ -171,6 +171,32 @@ fn target_has_a_floor() {
     assert_eq!(window.target_delay(), 50 * USEC);
 }
 
+/// On a slow link a window of few packets aims at a longer delay, up to a limit.
+#[test]
+fn narrow_windows_aim_higher() {
+    let target_of = |link_bytes_per_sec: u64, packets: u64, base_rtt: Ns| {
+        let mut window = window(NsccConfig {
+            link_bytes_per_sec,
+            initial_window: packets * MTU,
+            ..config()
+        });
+        window.on_ack(SEC, &acked(0, false, Some(base_rtt)));
+        window.target_delay() / USEC
+    };
+    // 1 + 8 * (1 / sqrt(packets) - 1 / sqrt(12)) / (1 - 1 / sqrt(12))
+    let targets = [(1, 900), (2, 570), (4, 338), (9, 150), (12, 100), (40, 100)];
+    for (packets, target) in targets {
+        let is = target_of(GBPS / 100, packets, 100 * USEC);
+        assert!(is.abs_diff(target) <= 1, "{packets} packets: {is} us");
+    }
+    // What twelve packets take is enough, unless the base RTT is longer.
+    for (base_rtt, target) in [(100, 360), (350, 360), (400, 400)] {
+        assert_eq!(target_of(4 * GBPS / 10, 1, base_rtt * USEC), target);
+    }
+    // That is not longer where links are fast.
+    assert_eq!(target_of(10 * GBPS, 1, 100 * USEC), 100);
+}
+
 #[test]
 fn first_sample_replaces_the_configured_base_rtt() {
     let mut window = window(config());
@@ -540,6 +566,7 @@ fn no_fast_increase_is_not_no_increase() {
 fn two_packets_are_no_queue() {
     let mut config = NsccConfig {
         mtu: 9000,
+        initial_window: 16 * 9000,
         min_target: USEC,
         ..config()
     };

@@ -14,9 +14,9 @@
 //!   up to 512. Flows that began together measured each other's queues, but they
 //!   verify together, too. It costs long transfers half a percent.
 //! * The route may become longer. All of the difference then looks like a queue
-//!   and the window shrinks to nothing. If that does not help for some RTTs,
-//!   although hardly a packet is in flight and no switch reports congestion,
-//!   the base RTT is measured anew.
+//!   and the window shrinks to as good as nothing. If that does not help for some RTTs,
+//!   that is if every single packet takes long, although few are in flight and no switch
+//!   reports congestion, the base RTT is measured anew.
 //!
 //! A full packet takes longer than a small one on every link it crosses, so
 //! samples of small packets only count until there is one of a full packet.
@@ -52,7 +52,7 @@ pub(super) struct BaseRtt {
     verify_rounds: u16,
     verify_interval: u16,
 
-    /// RTTs spent at the smallest window, and the smallest sample in them.
+    /// RTTs spent with a window that does not shrink further, and the smallest sample in them.
     floor_rounds: u16,
     floor_min: Ns,
 }
@@ -127,7 +127,7 @@ impl BaseRtt {
         }
     }
 
-    /// The window is as small as it gets and the delay is as high as before.
+    /// The window does not shrink further and the delay is as high as before.
     ///
     /// Returns whether the base RTT changed.
     pub(super) fn on_floor(&mut self, params: &Params, rtt: Ns, round_over: bool) -> bool {

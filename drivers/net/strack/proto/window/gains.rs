@@ -115,7 +115,7 @@ impl Gains {
 }
 
 /// Bytes a link of `bytes_per_sec` carries in `time`.
-pub(super) fn bytes_in(bytes_per_sec: u64, time: Ns) -> u64 {
+pub(in crate::proto) fn bytes_in(bytes_per_sec: u64, time: Ns) -> u64 {
     // Dividing first by 1000 keeps 1 Tb/s times minutes within 64 bits.
     (bytes_per_sec / 1_000).saturating_mul(time) / 1_000_000
 }

@@ -7,6 +7,7 @@ mod gains;
 mod nscc;
 mod params;
 
+pub(super) use self::gains::bytes_in;
 pub use self::{
     gains::Gains,
     nscc::{

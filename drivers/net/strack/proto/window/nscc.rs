@@ -21,6 +21,12 @@
 //!   set to less, it is still the time of two packets, up to the base RTT.)
 //!   The delay counts as none up to an eighth of the target, at least 1 us.
 //! * The configured base RTT is a hint only, see [`super::base`].
+//! * On a slow link, the narrower the window, the longer the delay it aims at, as in Swift:
+//!   what a flow has in flight comes in whole packets, each of which takes long there, and
+//!   flows that share a queue want a longer one the more they are. It also makes their
+//!   shares alike, though some of them began when there was a queue and take it for a part
+//!   of their base RTT. What a few packets take on the link is the most that is aimed at
+//!   for that, which is nothing on a fast one.
 //! * The proportional increase is at most a quarter of the window per RTT, the
 //!   fair increase one packet. The loop gain then depends neither on the number
 //!   of flows nor on the configured link speed being right.
@@ -87,6 +93,10 @@ pub struct Nscc {
 
     base_rtt: BaseRtt,
     // What follows from the base RTT.
+    /// Target delay of a wide window, and of the window as it is. The latter is not above
+    /// `narrow_limit`, unless the former is.
+    wide_target: Ns,
+    narrow_limit: Ns,
     target: Ns,
     gains: Gains,
     max_window: u64,
@@ -141,6 +151,8 @@ impl Nscc {
             mtu,
             min_target: config.min_target.max(USEC),
             base_rtt: BaseRtt::new(&params, config.config_base_rtt),
+            wide_target: 0,
+            narrow_limit: 0,
             target: 0,
             gains: Gains::new(&params, 0, 0, 0, mtu),
             max_window: 0,
@@ -216,6 +228,7 @@ impl Nscc {
         let old_queue = marked && self.ignore > 0;
         self.on_delivered(new_bytes);
         let rtt = acked.rtt?;
+        self.target = self.target_of(self.cwnd);
 
         let full_packet = acked.len >= self.mtu / 4 * 3;
         if self
@@ -224,7 +237,8 @@ impl Nscc {
         {
             self.rescale();
         }
-        let delay = self.delay.push(rtt.saturating_sub(self.base_rtt.get()));
+        let this_delay = rtt.saturating_sub(self.base_rtt.get());
+        let delay = self.delay.push(this_delay);
         let unmarked = new_bytes.saturating_sub(acked.marked.unwrap_or(0));
         let may_grow = window_used && (!marked || unmarked > 0);
         self.average(delay, new_bytes);
@@ -236,7 +250,7 @@ impl Nscc {
         if old_queue || self.base_rtt.verifying() {
             return None;
         }
-        self.remeasure_at_floor(rtt, delay, marked, round_over);
+        self.remeasure_at_floor(rtt, this_delay, marked, round_over);
         if delay < self.target {
             if may_grow {
                 self.approach_target(delay, unmarked);
@@ -320,19 +334,44 @@ impl Nscc {
         let base_rtt = self.base_rtt.get();
         let link = self.link_bytes_per_sec;
         let params = self.params;
+        let time_of = |packets: u64| {
+            let time = (packets * self.mtu).saturating_mul(SEC).checked_div(link);
+            time.unwrap_or(0)
+        };
         // Two packets in a row are no queue.
-        let two_packets = (2 * self.mtu).saturating_mul(SEC).checked_div(link);
-        self.target = percent(base_rtt, params.target_percent)
-            .max(two_packets.unwrap_or(0).min(base_rtt))
+        self.wide_target = percent(base_rtt, params.target_percent)
+            .max(time_of(2).min(base_rtt))
             .max(self.min_target);
-        self.gains = Gains::new(&params, link, base_rtt, self.target, self.mtu).clamped(&params);
-        // On a short RTT it takes more to keep the link busy while hosts jitter.
-        let jitter = bytes_in(link, self.target);
-        self.max_window = self
+        self.narrow_limit = time_of(params.narrow_packets.into());
+        let target = self.wide_target;
+        self.gains = Gains::new(&params, link, base_rtt, target, self.mtu).clamped(&params);
+        let least = self
             .gains
             .max_window()
-            .max(percent(jitter, params.max_window_percent))
             .max(u64::from(params.max_window_packets) * self.mtu);
+        // On a short RTT it takes more to make the delay that is aimed at.
+        let queue = bytes_in(link, self.target_of(least));
+        self.max_window = least.max(percent(queue, params.max_window_percent));
+        self.target = self.target_of(self.cwnd);
+    }
+
+    /// The delay that a window aims at: as the inverse square root of its packets, from the
+    /// most for a single one down to the least for those that are wide.
+    fn target_of(&self, window: u64) -> Ns {
+        let (params, least) = (&self.params, self.wide_target);
+        let widest = u64::from(params.narrow_packets) * self.mtu;
+        if self.narrow_limit <= least || window >= widest {
+            return least;
+        }
+        let inverse_root = |window: u64| {
+            let inverse = (ONE * ONE).saturating_mul(self.mtu) / window.max(self.mtu);
+            inverse.isqrt()
+        };
+        let wide = inverse_root(widest);
+        let narrow = inverse_root(window).saturating_sub(wide);
+        let part = (narrow * ONE).checked_div(ONE - wide.min(ONE)).unwrap_or(0);
+        let more = scale(percent(least, params.narrow_percent), part);
+        least.saturating_add(more).min(self.narrow_limit)
     }
 
     fn on_delivered(&mut self, bytes: u64) {
@@ -419,7 +458,9 @@ impl Nscc {
 
     /// See [`super::base`].
     fn remeasure_at_floor(&mut self, rtt: Ns, delay: Ns, marked: bool, round_over: bool) {
-        if marked || self.cwnd > 2 * self.mtu || delay / 2 < self.target {
+        // A narrow window may aim at the whole of the delay, and does not become smaller then.
+        let smallest = self.cwnd <= 2 * self.mtu || self.target / 2 >= self.wide_target;
+        if marked || !smallest || delay / 2 < self.wide_target {
             self.base_rtt.off_floor();
         } else if self.base_rtt.on_floor(&self.params, rtt, round_over) {
             self.rescale();

@@ -13,6 +13,12 @@ parameters! {
     Params, "nscc_" {
         /// Target delay, percent of the base RTT. UE: 100 without trimming, 75 with.
         target_percent = 100 in 10..=1000,
+        /// What the target delay of a window of one packet has on top of that, percent of it.
+        /// Ours; Swift: four to five times the target, of which a single packet gets a third.
+        narrow_percent = 800 in 0..=10000,
+        /// Packets of a window that is wide: its target has nothing on top. Nor is any target
+        /// above what so many packets take on the link, for being narrow. Ours; Swift: 100.
+        narrow_packets = 12 in 2..=1024,
         /// Largest window, percent of the bandwidth-delay product. UE.
         max_window_percent = 150 in 50..=1000,
         /// The largest window is never below so many packets. Ours.
@@ -76,7 +82,8 @@ parameters! {
         verify_rtts = 2 in 1..=16,
         /// What the window is divided by meanwhile.
         verify_cut = 4 in 1..=64,
-        /// RTTs at the smallest window after which the base RTT is measured anew.
+        /// RTTs with a window that does not shrink further, and long delays without marks,
+        /// after which the base RTT is measured anew.
         remeasure_rtts = 8 in 1..=255,
         /// Receiver: the sender is asked to slow down when more than this part of the
         /// receive buffer waits for the reader, percent. Ours.
