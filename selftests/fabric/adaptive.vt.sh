@@ -101,7 +101,7 @@ waits_for_the_late()
 leaves_the_dead()
 {
 	fresh
-	run strack -c 20 -t 5000 a1:b1 a2:b2 || show || return
+	run strack -c 20 -t $((5000 * SLOW)) a1:b1 a2:b2 || show || return
 	[ "$(sum retransmits)" -gt 0 ] || {
 		echo "nobody noticed"
 		show
