@@ -186,8 +186,7 @@ case_victim()
 }
 
 # prepare_host NAME: TCP without a memory of earlier runs; for AF_STRACK the speed of the
-# host's link, and a delay to aim at that three packets make at a spine, where the usual
-# 100 us are not a third of one
+# host's link
 prepare_host()
 {
 	# shellcheck disable=SC2016,SC2086 # expanded inside; a list
@@ -196,7 +195,7 @@ prepare_host()
 		[ -d /proc/sys/net/strack ] || exit 0
 		for set; do
 			echo "${set#*=}" >"/proc/sys/net/strack/${set%%=*}"
-		done' - link_mbps="${HOST_RATE%mbit}" target_delay_us="$TARGET_US" $SYSCTLS
+		done' - link_mbps="${HOST_RATE%mbit}" $SYSCTLS
 }
 
 : >"$raw"
@@ -207,7 +206,6 @@ fabric.sh up
 # shellcheck source=/dev/null
 . /run/fabric.env
 SLOW_RATE=$((${RATE%mbit} / 4))mbit
-TARGET_US=$((3 * MTU * 8 / ${RATE%mbit}))
 for side in a b; do
 	for i in $(seq $HOSTS); do
 		prepare_host "$side$i"
