@@ -47,7 +47,7 @@ SIZE=4000000
 # The incast outlasts the victim, which has a quarter of the incast's rate for itself.
 INCAST="a1:b1 a2:b1 a3:b1 a4:b1 b2:b1 b3:b1 b4:b1"
 VICTIM=a1:b2:2000000
-VICTIM_RATE=100mbit
+VICTIM_RATE=${VICTIM_RATE:-100mbit}
 CUT_MS=100
 REPAIR_MS=300
 REPAIR_SIZE=8000000

@@ -350,7 +350,11 @@ impl Connection {
         self.set_mss(self.config.mss.min(self.peer_max_payload).min(mss.max(1)));
     }
 
+    /// Asked before everything that is sent, so that it has to cost nothing when it is the same.
     fn set_mss(&mut self, mss: u16) {
+        if mss == self.mss {
+            return;
+        }
         self.mss = mss;
         self.window.set_mss(mss);
         self.spray.set_mss(mss);

@@ -94,10 +94,11 @@ pub struct Nscc {
     base_rtt: BaseRtt,
     // What follows from the base RTT.
     /// Target delay of a wide window, and of the window as it is. The latter is not above
-    /// `narrow_limit`, unless the former is.
+    /// `narrow_limit`, unless the former is, and was computed for the window `target_for`.
     wide_target: Ns,
     narrow_limit: Ns,
     target: Ns,
+    target_for: u64,
     gains: Gains,
     max_window: u64,
 
@@ -154,6 +155,7 @@ impl Nscc {
             wide_target: 0,
             narrow_limit: 0,
             target: 0,
+            target_for: 0,
             gains: Gains::new(&params, 0, 0, 0, mtu),
             max_window: 0,
             cwnd: config.initial_window.max(mtu),
@@ -228,7 +230,9 @@ impl Nscc {
         let old_queue = marked && self.ignore > 0;
         self.on_delivered(new_bytes);
         let rtt = acked.rtt?;
-        self.target = self.target_of(self.cwnd);
+        if self.cwnd != self.target_for {
+            self.aim();
+        }
 
         let full_packet = acked.len >= self.mtu / 4 * 3;
         if self
@@ -352,7 +356,13 @@ impl Nscc {
         // On a short RTT it takes more to make the delay that is aimed at.
         let queue = bytes_in(link, self.target_of(least));
         self.max_window = least.max(percent(queue, params.max_window_percent));
+        self.aim();
+    }
+
+    /// Computes what depends on the window. That takes square roots, too long for every ACK.
+    fn aim(&mut self) {
         self.target = self.target_of(self.cwnd);
+        self.target_for = self.cwnd;
     }
 
     /// The delay that a window aims at: as the inverse square root of its packets, from the
