@@ -12,11 +12,15 @@
 //!   with the window reduced for two RTTs: after 32 RTTs, after 8 if it is more
 //!   than a quarter above the configured one, and then at intervals that double
 //!   up to 512. Flows that began together measured each other's queues, but they
-//!   verify together, too. It costs long transfers half a percent.
+//!   verify together, too. It costs long transfers half a percent. Where marks tell of a
+//!   queue, narrow windows become a single packet meanwhile, and it takes three RTTs, or many
+//!   flows would leave each other no empty queue to measure; and who goes on with a base RTT
+//!   that is too high sees little delay for ever after, and gets more than the others.
 //! * The route may become longer. All of the difference then looks like a queue
-//!   and the window shrinks to as good as nothing. If that does not help for some RTTs,
-//!   that is if every single packet takes long, although few are in flight and no switch
-//!   reports congestion, the base RTT is measured anew.
+//!   and the window shrinks to as good as nothing. If that does not help for some RTTs and
+//!   packets, that is if every single packet takes long, although few are in flight and no
+//!   switch reports congestion, the base RTT is measured anew. Of few packets in others'
+//!   queue it may well be that none is marked for some RTTs.
 //!
 //! A full packet takes longer than a small one on every link it crosses, so
 //! samples of small packets only count until there is one of a full packet.
@@ -38,7 +42,10 @@ enum Source {
 /// What verifying asks of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verify {
-    Begin,
+    Begin {
+        /// Packets have been marked.
+        marked: bool,
+    },
     End,
 }
 
@@ -48,12 +55,16 @@ pub(super) struct BaseRtt {
     source: Source,
 
     verifying: bool,
+    /// A packet was marked and late since the last time.
+    marked: bool,
     /// RTTs until verifying begins or ends.
     verify_rounds: u16,
     verify_interval: u16,
 
-    /// RTTs spent with a window that does not shrink further, and the smallest sample in them.
+    /// RTTs and packets with a window that does not shrink further, and the smallest sample of
+    /// them.
     floor_rounds: u16,
+    floor_packets: u16,
     floor_min: Ns,
 }
 
@@ -63,9 +74,11 @@ impl BaseRtt {
             value: configured,
             source: Source::Config,
             verifying: false,
+            marked: false,
             verify_rounds: params.verify_first_rtts,
             verify_interval: params.verify_first_rtts,
             floor_rounds: 0,
+            floor_packets: 0,
             floor_min: Ns::MAX,
         }
     }
@@ -108,6 +121,11 @@ impl BaseRtt {
         replace
     }
 
+    /// A packet was marked and late.
+    pub(super) fn on_queue(&mut self) {
+        self.marked |= !self.verifying;
+    }
+
     /// An RTT is over.
     pub(super) fn on_round(&mut self, params: &Params) -> Option<Verify> {
         self.verify_rounds = self.verify_rounds.saturating_sub(1);
@@ -116,14 +134,25 @@ impl BaseRtt {
         }
         self.verifying = !self.verifying;
         if self.verifying {
-            self.verify_rounds = params.verify_rtts;
-            Some(Verify::Begin)
+            self.verify_rounds = self.verify_rtts(params);
+            Some(Verify::Begin {
+                marked: self.marked,
+            })
         } else {
-            let least = VERIFY_SHARE * params.verify_rtts;
+            let least = VERIFY_SHARE * self.verify_rtts(params);
             let longest = params.verify_longest_rtts.max(least);
+            self.marked = false;
             self.verify_interval = (2 * self.verify_interval).clamp(least, longest);
             self.verify_rounds = self.verify_interval;
             Some(Verify::End)
+        }
+    }
+
+    fn verify_rtts(&self, params: &Params) -> u16 {
+        if self.marked {
+            params.verify_marked_rtts
+        } else {
+            params.verify_rtts
         }
     }
 
@@ -132,8 +161,10 @@ impl BaseRtt {
     /// Returns whether the base RTT changed.
     pub(super) fn on_floor(&mut self, params: &Params, rtt: Ns, round_over: bool) -> bool {
         self.floor_min = self.floor_min.min(rtt);
-        self.floor_rounds += u16::from(round_over);
-        if self.floor_rounds < params.remeasure_rtts {
+        self.floor_rounds = self.floor_rounds.saturating_add(round_over.into());
+        self.floor_packets = self.floor_packets.saturating_add(1);
+        let few = self.floor_packets < params.remeasure_packets;
+        if few || self.floor_rounds < params.remeasure_rtts {
             return false;
         }
         self.value = self.floor_min;
@@ -144,6 +175,7 @@ impl BaseRtt {
     /// It is not so any more.
     pub(super) fn off_floor(&mut self) {
         self.floor_rounds = 0;
+        self.floor_packets = 0;
         self.floor_min = Ns::MAX;
     }
 }

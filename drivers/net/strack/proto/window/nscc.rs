@@ -246,6 +246,11 @@ impl Nscc {
         let unmarked = new_bytes.saturating_sub(acked.marked.unwrap_or(0));
         let may_grow = window_used && (!marked || unmarked > 0);
         self.average(delay, new_bytes);
+        // The target of a wide window on a slow link is the least.
+        let narrow = self.target_of(self.cwnd) > self.wide_target;
+        if marked && narrow && delay >= self.wide_target {
+            self.base_rtt.on_queue();
+        }
         let round_over = self.end_round(now);
 
         if self.quick_adapt(now, delay, acked.inflight.saturating_sub(new_bytes)) {
@@ -424,9 +429,14 @@ impl Nscc {
         }
         self.round_start = now;
         self.crowded = self.crowded.saturating_sub(1);
-        let cut = u64::from(self.params.verify_cut);
         match self.base_rtt.on_round(&self.params) {
-            Some(Verify::Begin) => {
+            Some(Verify::Begin { marked }) => {
+                let narrow = u64::from(self.params.narrow_packets) * self.mtu;
+                let cut = if marked && self.cwnd < narrow {
+                    narrow
+                } else {
+                    self.params.verify_cut.into()
+                };
                 self.restore = Some(self.cwnd);
                 self.cwnd = (self.cwnd / cut).max(self.mtu);
                 self.forget_increase();

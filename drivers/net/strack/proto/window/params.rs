@@ -21,8 +21,9 @@ parameters! {
         narrow_packets = 12 in 2..=1024,
         /// Largest window, percent of the bandwidth-delay product. UE.
         max_window_percent = 150 in 50..=1000,
-        /// The largest window is never below so many packets. Ours.
-        max_window_packets = 8 in 2..=1024,
+        /// The largest window is never below so many packets. Ours: a path for each of some
+        /// links, and a little queue on each.
+        max_window_packets = 12 in 2..=1024,
         /// Proportional increase, percent of a * b packets per RTT without delay. UE.
         alpha_percent = 400 in 1..=10000,
         /// Fair increase, percent of a packets per RTT. htsim.
@@ -72,7 +73,7 @@ parameters! {
         qa_percent = 400 in 100..=10000,
         /// It does if less than the largest window / 2^so many was delivered. htsim.
         qa_gate = 3 in 0..=16,
-        /// RTTs until the base RTT is verified first. Ours, like the next five.
+        /// RTTs until the base RTT is verified first. Ours, like the next seven.
         verify_first_rtts = 32 in 1..=4096,
         /// The same if the base RTT is well above the configured one.
         verify_soon_rtts = 8 in 1..=4096,
@@ -82,9 +83,14 @@ parameters! {
         verify_rtts = 2 in 1..=16,
         /// What the window is divided by meanwhile.
         verify_cut = 4 in 1..=64,
+        /// How many RTTs it takes where packets have been marked.
+        verify_marked_rtts = 3 in 1..=16,
         /// RTTs with a window that does not shrink further, and long delays without marks,
         /// after which the base RTT is measured anew.
         remeasure_rtts = 8 in 1..=255,
+        /// So many packets at least, as a window of one or two may well see no mark for some
+        /// RTTs of a queue that others keep.
+        remeasure_packets = 32 in 1..=4096,
         /// Receiver: the sender is asked to slow down when more than this part of the
         /// receive buffer waits for the reader, percent. Ours.
         penalty_from_percent = 75 in 0..=100,
