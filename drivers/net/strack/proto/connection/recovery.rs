@@ -391,7 +391,14 @@ impl Connection {
         self.path_feedback(slot.entropy, kind, now);
         if !works && self.recovery.expiries <= 1 {
             let timeout = self.timeout();
-            if slot.transmissions > 1 {
+            // Neither the packet nor the probe behind it was heard of, but another path's
+            // probe was: a link that loses some packets hardly does that, one that died does,
+            // and it has taken other paths with it.
+            let tail = &self.recovery.tail;
+            let silent = self.recovers_early() && tail.silent(slot.sent_at, slot.entropy);
+            // The last packets have little to gain from knowing, and would wait for it.
+            let silent = silent && self.tx.backlog() > 0;
+            if slot.transmissions > 1 || silent {
                 self.spray.ask(now, timeout, 1);
             } else {
                 self.spray.suspect(now, timeout);
