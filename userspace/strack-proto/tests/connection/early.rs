@@ -162,6 +162,37 @@ fn lost_flight_costs_a_probe() {
     assert_eq!(net.retransmissions[CLIENT], 30);
 }
 
+/// Many begin together, and most of a first window gets lost in a queue that all paths
+/// share. Timeouts are long then, whatever the profile, and the window is closed for what
+/// was lost; yet it is found out without one, and all at once.
+#[test]
+fn crowded_start_costs_a_probe() {
+    for (_, profile) in Profile::ALL {
+        let paths = vec![Link::new(100 * USEC); 8];
+        let mut setup = strack(Setup::new(400_000).paths(paths), profile);
+        // A path for each packet.
+        setup.client.burst_max = 1;
+        let mut net = setup.start();
+        let first = net.client().conn.snd_isn();
+        net.censor = Some(Box::new(move |_, _, packet| match packet {
+            Packet::Data(data) => {
+                let at = data.psn.dist_from(first);
+                at < 45 && at % 4 != 0 && data.flags & flags::DATA_RETX == 0
+            }
+            _ => false,
+        }));
+        net.finish(10 * SEC);
+        let what = format!("{}: {:?}", profile.name(), net.client().conn.info());
+        assert_eq!(net.count(CLIENT, Counter::Timeouts), 0, "{what}");
+        assert_eq!(net.count(CLIENT, Counter::RetransSpurious), 0, "{what}");
+        assert_eq!(net.retransmissions[CLIENT], 33, "{what}");
+        // The handshake, the first window, the silence behind it, a probe, and the rest.
+        let took = net.server().log.last().expect("data").0 - net.server().log[0].0;
+        println!("{}: {took} ns", profile.name());
+        assert!(took < 2 * MSEC, "{took} ns, {what}");
+    }
+}
+
 /// A tail lost on a path that is much slower than the others: its probe needs as long,
 /// and has it.
 #[test]
@@ -349,8 +380,25 @@ fn trimmed_packets_come_again_at_once() {
     assert_eq!(net.count(CLIENT, Counter::PathWithdrawn), 0);
 }
 
-/// A receiver without memory for packets: the sender tries now and then, does not give
-/// up however long that takes, and goes on at once when there is room.
+/// A packet that is trimmed whenever it comes, and a window that has room for no other: the
+/// tries become fewer, and there are some left when the crowd is gone.
+#[test]
+fn trimmed_for_long() {
+    let mut setup = strack(Setup::new(1400), Profile::Strack);
+    setup.client.initial_window = 1400;
+    let mut net = setup.start();
+    net.trim = Some(Box::new(|now, _| now < 6 * MSEC));
+    net.finish(10 * SEC);
+    // As soon as it is over, but for the time between two tries.
+    let read = net.server().log.last().expect("data").0;
+    let tries = net.retransmissions[CLIENT];
+    println!("{tries} tries, read at {read} ns");
+    assert!((4..10).contains(&tries), "{tries}");
+    assert!(read < 10 * MSEC, "{read} ns");
+    assert_eq!(net.count(CLIENT, Counter::Timeouts), 0);
+}
+
+/// One that is trimmed for ever ends the connection.
 #[test]
 fn trimmed_for_ever() {
     let mut setup = strack(Setup::new(1400), Profile::Strack);
@@ -362,6 +410,8 @@ fn trimmed_for_ever() {
     assert!(net.retransmissions[CLIENT] < 20);
 }
 
+/// A receiver without memory for packets: the sender tries now and then, does not give
+/// up however long that takes, and goes on at once when there is room.
 #[test]
 fn no_room_is_not_a_timeout() {
     let link = Link {

@@ -324,7 +324,7 @@ impl Connection {
             self.rtt.on_sample(now, rtt);
         }
         if let Some(event) = self.window.on_ack(now, acked) {
-            self.counts.add(event);
+            self.note_window(now, event);
         }
         // An old ACK does not know how things stand now.
         if ack.cumulative == self.tx.una() {

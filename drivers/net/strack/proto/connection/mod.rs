@@ -18,12 +18,13 @@
 //! calls [`Connection::poll_transmit`] until there is nothing more to send, looks
 //! at [`Connection::events`] and sets its timer to [`Connection::deadline`].
 //!
-//! The parts: `input` takes packets apart, `acked` is about ACKs and `recovery`
-//! about lost packets, `refused` about those the receiver cannot take, `output` makes
-//! packets, `close` ends things.
+//! The parts: `input` takes packets apart, `acked` is about ACKs, `recovery` about lost
+//! packets and `cost` about what those cost, `refused` about packets the receiver cannot
+//! take, `output` makes packets, `close` ends things.
 
 mod acked;
 mod close;
+mod cost;
 mod info;
 mod input;
 mod interface;

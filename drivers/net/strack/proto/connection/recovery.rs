@@ -38,12 +38,15 @@ use crate::proto::{
 /// What the sender knows beyond its packets.
 pub(super) struct Recovery {
     pub(super) patience: Patience,
-    blame: Blame,
+    pub(super) blame: Blame,
     pub(super) resent: Resent,
     // Timeouts in silence, that is without progress.
     pub(super) expiries: u8,
     // When something new was last known to have arrived.
     pub(super) last_progress: Ns,
+    // When delay has last lowered the window, and when it was last set to what got through.
+    pub(super) lowered_at: Ns,
+    pub(super) adapted_at: Ns,
     // Retransmissions that a timeout entitles to, whatever the window says.
     pub(super) must_resend: u16,
     // Bytes sent since the peer was last asked for an ACK.
@@ -68,6 +71,8 @@ impl Recovery {
             resent: Resent::new()?,
             expiries: 0,
             last_progress: now,
+            lowered_at: 0,
+            adapted_at: 0,
             must_resend: 0,
             unrequested: 0,
             received_bytes: 0,
@@ -85,6 +90,18 @@ impl Connection {
     /// Whether losses are looked for wherever they can be found before the timeout.
     pub(super) fn recovers_early(&self) -> bool {
         self.config.profile == Profile::Strack
+    }
+
+    /// Whether many paths are asked together what became of their packets. At the start no
+    /// profile can leave that to the timeout, since it is long.
+    fn asks_many(&self) -> bool {
+        self.recovers_early() || self.is_starting()
+    }
+
+    /// Whether little is known of the RTT yet.
+    fn is_starting(&self) -> bool {
+        let acked = self.tx.una().dist_from(self.snd_isn);
+        acked < self.config.loss.start_packets.into()
     }
 
     /// Retransmission timeout with back-off.
@@ -111,11 +128,10 @@ impl Connection {
         } else {
             self.recovery.initial_rto
         };
-        let params = &self.config.loss;
-        if self.tx.una().dist_from(self.snd_isn) >= params.start_packets.into() {
+        if !self.is_starting() {
             return timeout;
         }
-        let start = Ns::from(params.start_timeouts);
+        let start = Ns::from(self.config.loss.start_timeouts);
         let allowance = start.saturating_mul(self.recovery.initial_rto);
         timeout.max(allowance.min(self.config.longest_timeout()))
     }
@@ -208,8 +224,14 @@ impl Connection {
         }
         let target = self.target_delay();
         let mut wait = self.recovery.patience.probe(&self.rtt, target);
-        if self.tx.backlog() > 0 && !self.recovers_early() {
-            wait = wait.max(self.rtt.base().saturating_mul(3));
+        if !self.recovers_early() {
+            let long = self.rtt.base().saturating_mul(3);
+            if self.is_starting() {
+                // The RTT is that of full queues, which nothing comes out of any more.
+                wait = long.max(self.rtt.base().saturating_add(target));
+            } else if self.tx.backlog() > 0 {
+                wait = wait.max(long);
+            }
         }
         if wait < self.rto() {
             let since = self.silent_since(now);
@@ -270,7 +292,7 @@ impl Connection {
     }
 
     pub(super) fn on_tail_timer(&mut self, now: Ns) {
-        let (paths, age, other) = if self.recovers_early() {
+        let (paths, age, other) = if self.asks_many() {
             let (patience, target) = (&self.recovery.patience, self.target_delay());
             // What left right behind the oldest packet is not worth a round of its own.
             let age = patience.probe(&self.rtt, target);
@@ -378,7 +400,7 @@ impl Connection {
         }
         let len = u64::from(slot.len);
         // A path whose probe was answered is not dead.
-        let works = cause == Cause::Probe && self.recovers_early();
+        let works = cause == Cause::Probe && self.asks_many();
         let delayed = self.rtt.delay_median() >= self.target_delay();
         let kind = if works {
             Feedback::Nack
@@ -404,18 +426,7 @@ impl Connection {
                 self.spray.suspect(now, timeout);
             }
         }
-        if self.spray.just_asked(now) {
-            self.window.on_path_loss(len);
-            return;
-        }
-        let window = self.window.cwnd().max(self.tx.in_flight_bytes());
-        let round = self.rtt.srtt();
-        let charge = self
-            .recovery
-            .blame
-            .on_loss(now, round, len, window, delayed);
-        self.window.on_loss(now, charge);
-        self.window.on_path_loss(len - charge);
+        self.charge_window(now, &slot, delayed);
     }
 
     /// Tells the path policy what became of a packet.
@@ -446,7 +457,7 @@ impl Connection {
         let newest = ack.received_bytes == self.recovery.received_bytes;
         let counted = u32::from(ack.ooo_count) == self.tx.delivered();
         let current = ack.cumulative == self.tx.una();
-        let early = self.recovers_early();
+        let early = self.asks_many();
         let complete = early && newest && counted && current;
         let answer = self.recovery.tail.on_answer(now, ack, complete);
         if answer.is_none() || !current {
@@ -470,11 +481,22 @@ impl Connection {
         let grace = self.probe_grace();
         let until = now.saturating_sub(grace);
         self.lose_overtaken_by_probes(now, until);
+        if self.recovery.tail.all_answered(until) {
+            self.lose_the_rest(now);
+        }
         let answered = self.recovery.tail.answered_after(until);
         let next = answered.map(|at| at.saturating_add(grace));
-        let silent = self.lose_silent(now);
+        let silent = if self.recovers_early() {
+            self.lose_silent(now)
+        } else {
+            None
+        };
         if let Some(at) = [next, silent].into_iter().flatten().min() {
             self.timers.set(Timer::Verdict, at);
+        } else if self.tx.lost() > 0 {
+            // The window may be closed for what was found lost. Then nothing is sent, and so
+            // nothing heard, before more is known.
+            self.arm_tail_probe(now);
         }
     }
 
@@ -509,6 +531,21 @@ impl Connection {
             let slow = age <= self.recovery.patience.overtaken_by_probe();
             let tail = &self.recovery.tail;
             if !slow && tail.overtook(sent_at, entropy, psn == first, until) {
+                self.lose(psn, Cause::Probe, now);
+            }
+        }
+    }
+
+    /// The oldest packets are missing on as many paths as were asked, all of which answer:
+    /// a queue that they share has overflown. So those that left with them on other paths
+    /// are not asked for one by one.
+    fn lose_the_rest(&mut self, now: Ns) {
+        let age = self.recovery.patience.overtaken_by_probe();
+        let asked = self.recovery.tail.sent_at();
+        let mut from = self.tx.una();
+        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
+            from = psn.next();
+            if slot.sent_at < asked && now.saturating_sub(slot.sent_at) > age {
                 self.lose(psn, Cause::Probe, now);
             }
         }

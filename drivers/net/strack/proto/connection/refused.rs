@@ -8,7 +8,9 @@
 //! ACK of its own with the flag NACK. The sender need not find out:
 //!
 //! * After a trim the packet is sent again at once. The path works, but is crowded, and
-//!   the window may be far too wide.
+//!   the window may be far too wide. If it is as narrow as it can be, each further try
+//!   waits for longer: many senders have less than a packet for each round trip, and whoever
+//!   tries all the time has used up all tries before there is room.
 //! * Without room (the penalty is the largest there is) sending again at once would
 //!   meet the same. All data waits for a while. The peer is alive, so nothing is counted
 //!   as a timeout.
@@ -40,6 +42,12 @@ use crate::proto::{
     Ns,
     USEC, //
 };
+
+/// So often a packet that is trimmed is sent again at once, even if nothing else is in flight.
+const FREE_TRIES: u8 = 1;
+
+/// How often the time between later tries doubles.
+const MOST_DOUBLED: u32 = 4;
 
 /// Why a packet that has arrived is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +145,19 @@ impl Connection {
             self.stats.fast_retx += 1;
             self.path_feedback(slot.entropy, Feedback::Nack, now);
             self.window.on_trimmed(len);
+            self.rest_between_tries(now, slot.transmissions);
+        }
+    }
+
+    /// A packet was trimmed `tries` times in a row. If the window cannot become smaller than
+    /// it is, the tries become fewer.
+    fn rest_between_tries(&mut self, now: Ns, tries: u8) {
+        let again = u32::from(tries.saturating_sub(FREE_TRIES));
+        if again > 0 && self.cwnd() < 2 * u64::from(self.mss) {
+            let round_trip = self.rtt.srtt().max(self.window.base_rtt());
+            let doubled = again.saturating_sub(1).min(MOST_DOUBLED);
+            let wait = round_trip.saturating_mul(1 << doubled);
+            self.timers.set(Timer::Rest, now.saturating_add(wait));
         }
     }
 

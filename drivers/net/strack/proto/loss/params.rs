@@ -62,5 +62,8 @@ parameters! {
         damage_cost_permille = 62 in 0..=1000,
         /// The same with delay.
         congestion_cost_permille = 500 in 0..=1000,
+        /// What a loss costs, percent of that, if the packet left before delay has lowered the
+        /// window. Ours.
+        stale_cost_percent = 25 in 0..=100,
     }
 }

@@ -13,6 +13,10 @@
 //! what its answer does not know of, and the probe on its own path does not find in the
 //! time that the slowest path takes, is lost.
 //!
+//! Where all paths answer that were asked and none has brought its packet, it is not one of
+//! them that has lost it: the windows of many senders have overflown a queue that all paths
+//! share, as they do when they begin together. What left at the same time need not be asked for.
+//!
 //! A packet and the probe behind it may wait in one queue, arrive together, and be swapped
 //! by whatever swaps packets on one path. So the packet has a little longer.
 
@@ -41,6 +45,8 @@ pub struct Probes {
     last_at: Ns,
     entropies: [u16; MOST],
     chosen: usize,
+    // There were packets on as many paths as may be asked.
+    full: bool,
     sent: usize,
     /// Answers to the probes on `entropies`.
     answers: [Option<Answer>; MOST],
@@ -54,6 +60,7 @@ impl Probes {
             last_at: 0,
             entropies: [0; MOST],
             chosen: 0,
+            full: false,
             sent: 0,
             answers: [None; MOST],
         }
@@ -73,6 +80,7 @@ impl Probes {
             }
             self.add(entropy);
         }
+        self.full = self.chosen == most;
         if let Some(other) = other.filter(|_| self.chosen > 0) {
             self.add(other);
         }
@@ -149,6 +157,15 @@ impl Probes {
         let own = index.map(|index| self.answers.get(index).copied().flatten());
         let mut answers = self.answers.iter().flatten();
         own == Some(None) && sent_at < self.sent_at && answers.any(|answer| answer.complete)
+    }
+
+    /// Whether as many paths of packets were asked as may be, and all had answered by `until`.
+    pub fn all_answered(&self, until: Ns) -> bool {
+        let answers = self.answers.get(..self.chosen).unwrap_or(&[]);
+        let answered = |answer: &Option<Answer>| {
+            answer.is_some_and(|answer| answer.complete && answer.at <= until)
+        };
+        self.full && answers.iter().all(answered)
     }
 
     /// The first answer after `time`.
