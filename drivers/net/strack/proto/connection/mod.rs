@@ -19,8 +19,9 @@
 //! at [`Connection::events`] and sets its timer to [`Connection::deadline`].
 //!
 //! The parts: `input` takes packets apart, `acked` is about ACKs, `recovery` about lost
-//! packets and `cost` about what those cost, `refused` about packets the receiver cannot
-//! take, `output` makes packets, `close` ends things.
+//! packets, `cost` about what those cost and `silence` about timeouts without progress,
+//! `refused` about packets the receiver cannot take, `output` makes packets, `close` ends
+//! things.
 
 mod acked;
 mod close;
@@ -31,6 +32,7 @@ mod interface;
 mod output;
 mod recovery;
 mod refused;
+mod silence;
 mod timer;
 
 pub use self::interface::{

@@ -93,10 +93,15 @@ impl Connection {
                 return Some(self.probe_on(now, entropy));
             }
         }
-        if !self.state.sends_data() || (self.spray.unanswered() && !self.is_silence()) {
+        if !self.state.sends_data() {
             return None;
         }
-        self.poll_lost(now).or_else(|| self.poll_new(now))
+        let knows = self.is_silence() || self.recovery.silence.way().is_some();
+        if self.spray.unanswered() && !knows {
+            return self.poll_try(now);
+        }
+        let again = self.poll_lost(now).or_else(|| self.poll_try(now));
+        again.or_else(|| self.poll_new(now))
     }
 
     /// Whether nothing at all was heard since the oldest packet was first sent: then no
@@ -253,7 +258,7 @@ impl Connection {
         })
     }
 
-    fn probe_on(&self, now: Ns, entropy: u16) -> Transmit {
+    pub(super) fn probe_on(&self, now: Ns, entropy: u16) -> Transmit {
         let probe = DataHeader {
             flags: 0,
             entropy,
@@ -277,7 +282,8 @@ impl Connection {
             return None;
         }
         self.recovery.must_resend = self.recovery.must_resend.saturating_sub(1);
-        let entropy = self.spray.next_avoiding(now, slot.entropy);
+        let way = self.recovery.silence.take_way();
+        let entropy = way.unwrap_or_else(|| self.spray.next_avoiding(now, slot.entropy));
         self.tx.set_flags(psn, flags::DATA_ACK_REQ);
         self.tx.send_again(psn, now, entropy);
         self.recovery.resent.push(now, psn, slot.first_sent, cause);

@@ -9,6 +9,7 @@
 
 use super::{
     output::Probe,
+    silence::Silence,
     timer::Timer,
     Connection,
     Handshake, //
@@ -42,6 +43,7 @@ pub(super) struct Recovery {
     pub(super) resent: Resent,
     // Timeouts in silence, that is without progress.
     pub(super) expiries: u8,
+    pub(super) silence: Silence,
     // When something new was last known to have arrived.
     pub(super) last_progress: Ns,
     // When delay has last lowered the window, and when it was last set to what got through.
@@ -70,6 +72,7 @@ impl Recovery {
             blame: Blame::new(config.loss),
             resent: Resent::new()?,
             expiries: 0,
+            silence: Silence::new(),
             last_progress: now,
             lowered_at: 0,
             adapted_at: 0,
@@ -106,7 +109,12 @@ impl Connection {
 
     /// Retransmission timeout with back-off.
     pub(super) fn rto(&self) -> Ns {
-        self.backed_off(self.timeout(), self.recovery.expiries)
+        let timeout = self.timeout();
+        if self.recovery.silence.is_over() {
+            timeout
+        } else {
+            self.backed_off(timeout, self.recovery.expiries)
+        }
     }
 
     /// Age at which a packet counts as lost.
@@ -375,19 +383,22 @@ impl Connection {
         if now.saturating_sub(self.recovery.last_progress) < timeout {
             return;
         }
-        if self.recovery.expiries >= self.config.retries {
-            self.time_out();
-            return;
+        if self.recovery.silence.waited() {
+            if self.recovery.expiries >= self.config.retries {
+                self.time_out();
+                return;
+            }
+            self.recovery.expiries += 1;
+            self.window.on_timeout(now);
         }
-        self.recovery.expiries += 1;
-        self.window.on_timeout(now);
+        self.try_other_paths();
     }
 
     /// Calls a packet in flight lost.
     ///
     /// One that does not get through at all, although the rest does, is left to the
     /// timeout after some tries: only that backs off and ends the connection.
-    fn lose(&mut self, psn: Psn, cause: Cause, now: Ns) {
+    pub(super) fn lose(&mut self, psn: Psn, cause: Cause, now: Ns) {
         let tries = self.tx.get(psn).map_or(0, |slot| slot.transmissions);
         if cause != Cause::Timeout && tries > self.config.retries {
             return;
@@ -439,6 +450,7 @@ impl Connection {
     /// An ACK has been taken in: looks for packets that it shows to be lost.
     pub(super) fn detect_losses(&mut self, now: Ns, ack: &AckHeader) {
         self.take_probe_answer(now, ack);
+        self.take_try_answer(now, ack);
         if ack.entropy != 0 {
             self.recovery.heard_on = Some(ack.entropy);
         }
@@ -581,8 +593,7 @@ impl Connection {
 
     /// Packets arrived: there is progress.
     pub(super) fn on_progress(&mut self, now: Ns) {
-        self.recovery.expiries = 0;
-        self.recovery.last_progress = now;
+        self.recovery.end_silence(now);
         if self.tx.in_flight() == 0 {
             self.timers.stop(Timer::Retransmit);
         } else {

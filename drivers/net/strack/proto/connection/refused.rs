@@ -124,8 +124,7 @@ impl Connection {
         });
         let no_room = ack.penalty == MAX_PENALTY;
         if no_room {
-            self.recovery.expiries = 0;
-            self.recovery.last_progress = now;
+            self.recovery.end_silence(now);
             let wait = Ns::from(self.config.loss.refused_wait_us) * USEC;
             self.timers.set(Timer::Rest, now.saturating_add(wait));
         }

@@ -39,6 +39,7 @@ mod reps;
 mod round_robin;
 mod single;
 mod spares;
+mod tries;
 
 pub use self::{
     path::PathState,
@@ -409,6 +410,11 @@ impl Spraying {
     /// another series of probes even if it waits for no acknowledgement.
     pub fn keep_asking(&mut self) {
         self.paths.keep_asking();
+    }
+
+    /// Entropy value to try when nothing is heard at all, if there are enough for that.
+    pub fn next_try(&mut self) -> Option<u16> {
+        self.paths.next_try()
     }
 
     /// Whether there is reason to probe other than data in flight.

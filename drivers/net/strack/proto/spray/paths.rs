@@ -98,6 +98,8 @@ pub struct Paths {
     pub(super) pool: Buffer<Path>,
     /// Where the search for a spare goes on.
     pub(super) next_spare: u16,
+    /// The next to be tried in silence.
+    pub(super) tried_next: u16,
     /// When the next series of probes begins.
     probe_at: Ns,
     /// Time to the series after that.
@@ -131,6 +133,7 @@ impl Paths {
             question: Question::new(),
             pool: Buffer::new(usize::from(MAX_PATHS), Path::default())?,
             next_spare: 0,
+            tried_next: 0,
             probe_at: 0,
             probe_interval: PROBE_FIRST,
             probe_next: 0,
