@@ -44,7 +44,7 @@ use crate::proto::{
 };
 
 /// So often a packet that is trimmed is sent again at once, even if nothing else is in flight.
-const FREE_TRIES: u8 = 1;
+const FREE_TRIES: u8 = 2;
 
 /// How often the time between later tries doubles.
 const MOST_DOUBLED: u32 = 4;
