@@ -16,7 +16,7 @@
 //! nearly so, nothing would ever go there, and a window has few packets where paths are
 //! many. So while packets wait in queues, one takes another path now and then although one
 //! was earned, which makes the others' queues no longer and pays for itself where it finds
-//! room.
+//! room: if it comes back much sooner than the others, two more may leave there.
 //!
 //! It does not freeze as REPS does: dead paths are found by asking all of them, and a
 //! link that loses a packet now and then is no reason to keep to a few paths.
@@ -34,7 +34,7 @@ use crate::proto::Ns;
 /// One packet, or train, in so many tries another path: a link at a fraction of the others'
 /// rate has room for that. The number has no factor in common with usual numbers of paths,
 /// or it would always be the same few that are tried.
-const EXPLORE: u8 = 17;
+const EXPLORE: u8 = 11;
 
 /// Packets wait in queues if round trips take so many times the shortest.
 const CROWDED: u64 = 2;
@@ -44,10 +44,13 @@ const CROWDED: u64 = 2;
 pub(super) struct Mixed {
     bitmap: Bitmap,
     clock: Clock,
-    /// Turns until another path is tried.
+    /// Turns until another path is tried, and the one that was.
     explore: u8,
-    /// The shortest round trip, and whether the latest was much longer.
+    explored: Option<u16>,
+    /// The shortest round trip, the average, and whether the latest was much longer than the
+    /// shortest.
     shortest: Ns,
+    average: Ns,
     crowded: bool,
 }
 
@@ -57,7 +60,9 @@ impl Mixed {
             bitmap: Bitmap::new(paths, seed),
             clock: Clock::new(),
             explore: EXPLORE,
+            explored: None,
             shortest: Ns::MAX,
+            average: 0,
             crowded: false,
         }
     }
@@ -72,7 +77,9 @@ impl Policy for Mixed {
         self.explore = self.explore.saturating_sub(u8::from(self.crowded));
         if self.explore == 0 {
             self.explore = EXPLORE;
-            return self.bitmap.next(paths, now);
+            let path = self.bitmap.next(paths, now);
+            self.explored = Some(path);
+            return path;
         }
         match self.clock.take(paths) {
             Some(path) => {
@@ -87,10 +94,17 @@ impl Policy for Mixed {
         self.clock.spend(paths, path, packets);
     }
 
-    fn measured(&mut self, _paths: &mut Paths, _path: u16, acked: &Acked, _now: Ns) {
+    fn measured(&mut self, paths: &mut Paths, path: u16, acked: &Acked, _now: Ns) {
         if let Some(rtt) = acked.rtt {
             self.shortest = self.shortest.min(rtt);
             self.crowded = rtt / CROWDED > self.shortest;
+            if self.explored == Some(path) {
+                self.explored = None;
+                if self.average / CROWDED > rtt {
+                    self.clock.arrived(paths, path);
+                }
+            }
+            self.average = self.average - self.average / 8 + rtt / 8;
         }
     }
 
