@@ -183,14 +183,21 @@ fn narrow_windows_aim_higher() {
         window.on_ack(SEC, &acked(0, false, Some(base_rtt)));
         window.target_delay() / USEC
     };
-    // 1 + 8 * (1 / sqrt(packets) - 1 / sqrt(12)) / (1 - 1 / sqrt(12))
-    let targets = [(1, 900), (2, 570), (4, 338), (9, 150), (12, 100), (40, 100)];
+    // 1 + 12 * (1 / sqrt(packets) - 1 / sqrt(17)) / (1 - 1 / sqrt(17))
+    let targets = [
+        (1, 1300),
+        (2, 836),
+        (4, 508),
+        (9, 244),
+        (17, 100),
+        (40, 100),
+    ];
     for (packets, target) in targets {
         let is = target_of(GBPS / 100, packets, 100 * USEC);
         assert!(is.abs_diff(target) <= 1, "{packets} packets: {is} us");
     }
-    // What twelve packets take is enough, unless the base RTT is longer.
-    for (base_rtt, target) in [(100, 360), (350, 360), (400, 400)] {
+    // What seventeen packets take is enough, unless the base RTT is longer.
+    for (base_rtt, target) in [(100, 510), (500, 510), (530, 530)] {
         assert_eq!(target_of(4 * GBPS / 10, 1, base_rtt * USEC), target);
     }
     // That is not longer where links are fast.
@@ -566,10 +573,10 @@ fn no_fast_increase_is_not_no_increase() {
 fn two_packets_are_no_queue() {
     let mut config = NsccConfig {
         mtu: 9000,
-        initial_window: 16 * 9000,
         min_target: USEC,
         ..config()
     };
+    config.initial_window = u64::from(config.params.narrow_packets) * 9000;
     config.params.target_percent = 10;
     let mut window = window(config);
     window.on_ack(SEC, &acked(9000, false, Some(27 * USEC)));

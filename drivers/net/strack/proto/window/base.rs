@@ -16,6 +16,9 @@
 //!   queue, narrow windows become a single packet meanwhile, and it takes three RTTs, or many
 //!   flows would leave each other no empty queue to measure; and who goes on with a base RTT
 //!   that is too high sees little delay for ever after, and gets more than the others.
+//!   Where none was marked, and most packets took longer than the shortest, that one hardly
+//!   met a queue: narrow windows skip the first times, which would cost a short transfer
+//!   that is alone several percent.
 //! * The route may become longer. All of the difference then looks like a queue
 //!   and the window shrinks to as good as nothing. If that does not help for some RTTs and
 //!   packets, that is if every single packet takes long, although few are in flight and no
@@ -30,6 +33,9 @@ use crate::proto::Ns;
 
 /// Verifying takes one of so many RTTs at most.
 const VERIFY_SHARE: u16 = 4;
+
+/// A mark says that there is a queue for so many RTTs: not every packet of one is marked.
+const QUEUED_ROUNDS: u8 = 8;
 
 /// Where the base RTT comes from, from the least to the most trustworthy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +60,10 @@ pub(super) struct BaseRtt {
     value: Ns,
     source: Source,
 
+    configured: Ns,
+    /// RTTs for which a late mark still says that there is a queue.
+    queued_rounds: u8,
+
     verifying: bool,
     /// A packet was marked and late since the last time.
     marked: bool,
@@ -73,6 +83,8 @@ impl BaseRtt {
         Self {
             value: configured,
             source: Source::Config,
+            configured,
+            queued_rounds: 0,
             verifying: false,
             marked: false,
             verify_rounds: params.verify_first_rtts,
@@ -85,6 +97,19 @@ impl BaseRtt {
 
     pub(super) fn get(&self) -> Ns {
         self.value
+    }
+
+    /// What queueing delay is measured from.
+    ///
+    /// A flow that begins when others have a queue finds the base RTT too long. If packets are
+    /// marked and late, most of it may be a queue; but what is not above the configured one
+    /// is none, nor is what is little beside `queue`, the delay that others may aim at.
+    pub(super) fn undelayed(&self, queue: Ns) -> Ns {
+        if self.queued_rounds == 0 {
+            return self.value;
+        }
+        let part = self.value.max(queue) / 4;
+        self.value.min(part.max(self.configured))
     }
 
     pub(super) fn verifying(&self) -> bool {
@@ -123,13 +148,21 @@ impl BaseRtt {
 
     /// A packet was marked and late.
     pub(super) fn on_queue(&mut self) {
+        self.queued_rounds = QUEUED_ROUNDS;
         self.marked |= !self.verifying;
     }
 
-    /// An RTT is over.
-    pub(super) fn on_round(&mut self, params: &Params) -> Option<Verify> {
+    /// An RTT is over; `likely` says that there is no reason to doubt the base RTT but marks.
+    pub(super) fn on_round(&mut self, params: &Params, likely: bool) -> Option<Verify> {
+        self.queued_rounds = self.queued_rounds.saturating_sub(1);
         self.verify_rounds = self.verify_rounds.saturating_sub(1);
         if self.verify_rounds > 0 {
+            return None;
+        }
+        let early = self.verify_interval <= params.verify_first_rtts;
+        if early && likely && !self.marked && !self.verifying {
+            self.verify_interval = self.verify_interval.saturating_mul(2);
+            self.verify_rounds = self.verify_interval;
             return None;
         }
         self.verifying = !self.verifying;

@@ -241,14 +241,13 @@ impl Nscc {
         {
             self.rescale();
         }
-        let this_delay = rtt.saturating_sub(self.base_rtt.get());
+        let this_delay = rtt.saturating_sub(self.base_rtt.undelayed(self.narrow_limit));
         let delay = self.delay.push(this_delay);
         let unmarked = new_bytes.saturating_sub(acked.marked.unwrap_or(0));
         let may_grow = window_used && (!marked || unmarked > 0);
         self.average(delay, new_bytes);
         // The target of a wide window on a slow link is the least.
-        let narrow = self.target_of(self.cwnd) > self.wide_target;
-        if marked && narrow && delay >= self.wide_target {
+        if marked && self.is_narrow() && delay >= self.wide_target / 2 {
             self.base_rtt.on_queue();
         }
         let round_over = self.end_round(now);
@@ -364,6 +363,13 @@ impl Nscc {
         self.aim();
     }
 
+    /// Whether the window has few packets and the link is slow: it aims at more delay than a
+    /// wide one, or would if its base RTT was not longer than it should be.
+    fn is_narrow(&self) -> bool {
+        let wide = u64::from(self.params.narrow_packets) * self.mtu;
+        self.cwnd < wide && self.narrow_limit > self.wide_target / 4 * 3
+    }
+
     /// Computes what depends on the window. That takes square roots, too long for every ACK.
     fn aim(&mut self) {
         self.target = self.target_of(self.cwnd);
@@ -429,7 +435,9 @@ impl Nscc {
         }
         self.round_start = now;
         self.crowded = self.crowded.saturating_sub(1);
-        match self.base_rtt.on_round(&self.params) {
+        let delayed = self.avg_delay > self.base_rtt.get() / 4;
+        let likely = delayed && self.is_narrow();
+        match self.base_rtt.on_round(&self.params, likely) {
             Some(Verify::Begin { marked }) => {
                 let narrow = u64::from(self.params.narrow_packets) * self.mtu;
                 let cut = if marked && self.cwnd < narrow {

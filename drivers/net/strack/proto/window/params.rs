@@ -15,10 +15,10 @@ parameters! {
         target_percent = 100 in 10..=1000,
         /// What the target delay of a window of one packet has on top of that, percent of it.
         /// Ours; Swift: four to five times the target, of which a single packet gets a third.
-        narrow_percent = 800 in 0..=10000,
+        narrow_percent = 1200 in 0..=10000,
         /// Packets of a window that is wide: its target has nothing on top. Nor is any target
         /// above what so many packets take on the link, for being narrow. Ours; Swift: 100.
-        narrow_packets = 12 in 2..=1024,
+        narrow_packets = 17 in 2..=1024,
         /// Largest window, percent of the bandwidth-delay product. UE.
         max_window_percent = 150 in 50..=1000,
         /// The largest window is never below so many packets. Ours: a path for each of some
