@@ -46,8 +46,8 @@ PERMUTATION="a1:b1 a2:b2 a3:b3 a4:b4"
 SIZE=4000000
 # The incast outlasts the victim, which has a quarter of the incast's rate for itself.
 INCAST="a1:b1 a2:b1 a3:b1 a4:b1 b2:b1 b3:b1 b4:b1"
-VICTIM=a1:b2:2000000
-VICTIM_RATE=${VICTIM_RATE:-100mbit}
+VICTIM=a1:b2
+VICTIM_RATE=100mbit
 CUT_MS=100
 REPAIR_MS=300
 REPAIR_SIZE=8000000
@@ -180,7 +180,7 @@ case_incast()
 case_victim()
 {
 	fabric.sh host b2 $VICTIM_RATE
-	measure victim-alone $VICTIM
+	measure victim-alone -n $SIZE $VICTIM
 	measure victim -n $SIZE $VICTIM $INCAST
 	fabric.sh host b2 "$HOST_RATE"
 }

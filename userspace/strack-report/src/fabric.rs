@@ -292,9 +292,15 @@ impl Bench<'_> {
             let ms = Course::of(run).until_in_use(cut.at_ns, left) as f64 / 1e6;
             Some((ms - CUT_MS) * 1e6 / cut.sender.rto_ns.max(1.0))
         };
-        let after = |run: &Flows| {
+        // what was lost by the time the recovery is due may be sent again after it is over
+        let since = |run: &Flows| {
             let at_ns = run.cut.as_ref()?.at_ns;
             Some(Course::of(run).resent_after(at_ns, left))
+        };
+        let after = |run: &Flows| {
+            let cut = run.cut.as_ref()?;
+            let due = CUT_RTO * cut.sender.rto_ns.max(1.0) + CUT_MS * 1e6;
+            Some(Course::of(run).resent_after(cut.at_ns + due as u64, left))
         };
         let repair = |run: &Flows| {
             let mended_ns = run.cut.as_ref()?.mended_ns?;
@@ -312,6 +318,10 @@ impl Bench<'_> {
                 "%",
                 Better::Lower,
             );
+        }
+        if let Some(percent) = Figures::of(self.runs("hole", OURS).filter_map(since)) {
+            let name = "hole-resent-since-recovery/strack";
+            report.add(name, percent.mean, "%", Better::Lower);
         }
         if let Some(ms) = Figures::of(self.runs("repair", OURS).filter_map(repair)) {
             report.at_most("repair-full-use/strack", ms.mean, "ms", REPAIR_MS);
