@@ -7,8 +7,9 @@
 //! |---|---|
 //! | 0 | the rings of the virtqueues |
 //! | [`EVENTS`] | buffers for events |
+//! | [`COMMANDS`] | requests and responses of tests, one place for each chain |
+//! | [`OWN_COMMAND`] | request and response of the driver |
 //! | [`DOORBELLS`] | doorbell area |
-//! | [`COMMANDS`] | requests and responses, one place for each chain |
 //! | [`RINGS`] | rings of endpoints and completion queues |
 //! | [`BUFFERS`] | payload |
 
@@ -38,13 +39,15 @@ use vstellar_core::control::Op;
 use vstellar_core::status::Status;
 
 pub(crate) const EVENTS: u64 = 0x2_0000;
-pub(crate) const DOORBELLS: u64 = 0x3_0000;
+pub(crate) const COMMANDS: u64 = 0x3_0000;
+/// Bytes of a place for a command: a request, and half of it further the response.
+pub(crate) const COMMAND_BYTES: u64 = 0x2000;
+/// Where a test that damages the memory of its commands leaves those of the driver alone.
+const OWN_COMMAND: u64 = COMMANDS + 32 * COMMAND_BYTES;
+pub(crate) const DOORBELLS: u64 = 0x8_0000;
 /// Pages of the doorbell area, and slots in it.
 pub(crate) const DB_PAGES: u32 = 9;
 pub(crate) const SLOTS: u32 = 256;
-pub(crate) const COMMANDS: u64 = 0x4_0000;
-/// Bytes of a place for a command: a request, and half of it further the response.
-pub(crate) const COMMAND_BYTES: u64 = 0x2000;
 pub(crate) const RINGS: u64 = 0x10_0000;
 pub(crate) const BUFFERS: u64 = 0x20_0000;
 
@@ -155,7 +158,7 @@ impl Driver {
 
     /// The same; what the device has written.
     pub(crate) fn raw_bytes(&mut self, request: &[u8], room: u32) -> Result<Vec<u8>> {
-        let (at, answer) = (COMMANDS, COMMANDS + COMMAND_BYTES / 2);
+        let (at, answer) = (OWN_COMMAND, OWN_COMMAND + COMMAND_BYTES / 2);
         self.ram().write(at, request);
         let queue = &mut self.machine.queues[CONTROL];
         queue.describe_command(0, (at, request.len() as u32), (answer, room));
@@ -186,10 +189,10 @@ impl Driver {
     }
 
     fn post_event(&mut self, index: u16) {
-        let at = EVENTS + u64::from(index) * wire::EVENT;
+        let at = self.ram().addr(EVENTS + u64::from(index) * wire::EVENT);
         let queue = &mut self.machine.queues[EVENT];
         let len = wire::EVENT as u32;
-        queue.describe(index, Descriptor::new(addr(at), len, DESC_WRITE, 0));
+        queue.describe(index, Descriptor::new(at, len, DESC_WRITE, 0));
         queue.offer(index);
     }
 

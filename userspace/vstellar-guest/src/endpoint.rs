@@ -222,18 +222,28 @@ pub(crate) struct Pair {
 /// Logarithm of the entries of each ring of a [`Pair`].
 pub(crate) const PAIR_LOG2: u16 = 4;
 
+/// Rings and slots of a [`Pair`].
+pub(crate) const PAIR_RINGS: u32 = 5;
+pub(crate) const PAIR_SLOTS: u32 = 3;
+
 impl Pair {
     /// Connects the device, whose address that is, to itself.
     pub(crate) fn new(driver: &mut Driver, own: std::net::IpAddr) -> Result<Pair> {
+        Pair::nth(driver, own, 0)
+    }
+
+    /// The same with rings and slots that no other number has.
+    pub(crate) fn nth(driver: &mut Driver, own: std::net::IpAddr, number: u32) -> Result<Pair> {
+        let (rings, slots) = (number * PAIR_RINGS, number * PAIR_SLOTS);
         // room for both, and for a test's own
-        let cq = Completions::new(driver, ring(0), PAIR_LOG2 + 3, 0)?;
+        let cq = Completions::new(driver, ring(rings), PAIR_LOG2 + 3, slots)?;
         let (listener, port) = driver.listen(0)?;
         let mut end = |index: u32| {
             let shape = Shape {
-                sq: ring(1 + 2 * index),
-                rq: ring(2 + 2 * index),
+                sq: ring(rings + 1 + 2 * index),
+                rq: ring(rings + 2 + 2 * index),
                 log2: PAIR_LOG2,
-                slot: 1 + index,
+                slot: slots + 1 + index,
             };
             Endpoint::new(driver, shape, [cq.handle; 2])
         };

@@ -5,7 +5,6 @@
 //! numbers. A driver that plays by the rules needs no more than [`Queue::offer`] and
 //! [`Queue::take`]; a test that does not writes descriptors and indices as it likes.
 
-use crate::ram::addr;
 use crate::ram::Ram;
 use anyhow::Result;
 use std::sync::atomic::fence;
@@ -91,9 +90,9 @@ impl Queue {
             queue_max_size: self.size,
             queue_size: self.size,
             flags: 0,
-            desc_table_addr: addr(self.desc),
-            used_ring_addr: addr(self.used),
-            avail_ring_addr: addr(self.avail),
+            desc_table_addr: self.ram.addr(self.desc),
+            used_ring_addr: self.ram.addr(self.used),
+            avail_ring_addr: self.ram.addr(self.avail),
             log_addr: None,
         }
     }
@@ -109,10 +108,9 @@ impl Queue {
 
     /// A chain of a part that the device reads and one that it writes, at `head` and after it.
     pub(crate) fn describe_command(&self, head: u16, request: (u64, u32), response: (u64, u32)) {
-        let (at, len) = request;
-        self.describe(head, Descriptor::new(addr(at), len, DESC_NEXT, head + 1));
-        let (at, len) = response;
-        self.describe(head + 1, Descriptor::new(addr(at), len, DESC_WRITE, 0));
+        let part = |(at, len), flags, next| Descriptor::new(self.ram.addr(at), len, flags, next);
+        self.describe(head, part(request, DESC_NEXT, head + 1));
+        self.describe(head + 1, part(response, DESC_WRITE, 0));
     }
 
     /// Makes a chain available.
@@ -126,6 +124,12 @@ impl Queue {
         let place = 4 + 2 * u64::from(self.next % self.size);
         self.ram.write(self.avail + place, &head.to_le_bytes());
         self.next = self.next.wrapping_add(1);
+    }
+
+    /// The head of the chain that was or will be the `index`-th to be made available.
+    pub(crate) fn head(&self, index: u16) -> u16 {
+        let place = 4 + 2 * u64::from(index % self.size);
+        u16::from_le(self.ram.load(self.avail + place))
     }
 
     /// Says how many chains were made available.

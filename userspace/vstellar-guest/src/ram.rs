@@ -26,6 +26,8 @@ pub(crate) const BASE: u64 = 0x0a5c_3d17_0000_0000;
 pub(crate) struct Ram {
     memory: Arc<GuestMemoryMmap>,
     size: u64,
+    /// Places before the first are found by the device from the second address on.
+    apart: Option<(u64, u64)>,
 }
 
 impl Ram {
@@ -42,6 +44,7 @@ impl Ram {
         Ok(Ram {
             memory: Arc::new(memory),
             size,
+            apart: None,
         })
     }
 
@@ -53,9 +56,26 @@ impl Ram {
         let ram = Ram {
             memory: Arc::new(memory),
             size,
+            apart: None,
         };
         sys::prefer_huge_pages(ram.host_address()?, range.1);
         Ok(ram)
+    }
+
+    /// The same memory, of which the device is to find what is before `end` at another address.
+    pub(crate) fn apart(self, end: u64, address: u64) -> Ram {
+        Ram {
+            apart: Some((end, address)),
+            ..self
+        }
+    }
+
+    /// The device's address of a place that nobody but the driver names.
+    pub(crate) fn addr(&self, at: u64) -> u64 {
+        match self.apart {
+            Some((end, address)) if at < end => address.wrapping_add(at),
+            _ => addr(at),
+        }
     }
 
     pub(crate) fn size(&self) -> u64 {

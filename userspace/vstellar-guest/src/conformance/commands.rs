@@ -6,6 +6,7 @@ use super::want;
 use super::Conformance;
 use super::Test;
 use crate::driver::Driver;
+use crate::driver::DOORBELLS;
 use crate::machine::bit;
 use crate::machine::Machine;
 use crate::machine::FEATURES;
@@ -41,7 +42,7 @@ fn all() -> Vec<(Op, Wire)> {
     let small = wire().u32(0).u32(0);
     vec![
         (Op::Hello, wire::hello()),
-        (Op::DbAttach, wire().u64(addr(0x3_0000)).u32(2).u32(0)),
+        (Op::DbAttach, wire().u64(addr(DOORBELLS)).u32(2).u32(0)),
         (Op::DbDetach, wire()),
         (Op::CqCreate, wire::cq(addr(0x10_0000), 4, 0, 0, 0)),
         (Op::CqDestroy, wire()),

@@ -5,24 +5,25 @@
 //! look again is found out by this.
 
 use super::random::Random;
+use super::work::FIRST_RING;
+use super::work::USED_SLOTS;
 use crate::driver::slot;
 use crate::driver::COMMANDS;
 use crate::driver::COMMAND_BYTES;
 use crate::driver::RINGS;
-use crate::driver::SLOTS;
 use crate::endpoint::RING_BYTES;
 use crate::machine::SIZES;
 use crate::ram::Ram;
-use std::hint::spin_loop;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::thread;
+use std::time::Duration;
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(super) enum Target {
     Nothing,
     /// Requests.
@@ -35,36 +36,52 @@ pub(super) enum Target {
 
 /// What both threads know.
 pub(super) struct Changer {
-    target: AtomicU8,
-    /// The target of the change that is being made: those before it have been made.
-    at: AtomicU8,
-    stop: AtomicBool,
+    aim: Mutex<Aim>,
+    /// The aim is another.
+    aimed: Condvar,
     changes: AtomicU64,
 }
 
-/// Turns of a loop between two changes: with more of them nothing would be right for long enough.
-const PAUSE: u32 = 300;
+/// What is changed at the moment: changes are made with the lock of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    At(Target),
+    /// The end.
+    Stop,
+}
+
+/// Between some changes and the next: with more of them nothing would be right for long enough, and the
+/// device needs a processor as well.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Changes at a time, so that some come while one structure is read.
+const BURST: u32 = 4;
 
 impl Changer {
     pub(super) fn new() -> Changer {
         Changer {
-            target: AtomicU8::new(Target::Nothing as u8),
-            at: AtomicU8::new(Target::Nothing as u8),
-            stop: AtomicBool::new(false),
+            aim: Mutex::new(Aim::At(Target::Nothing)),
+            aimed: Condvar::new(),
             changes: AtomicU64::new(0),
         }
     }
 
-    /// When this returns nothing but `target` is changed. The thread has to be there.
+    /// When this returns nothing but `target` is changed.
     pub(super) fn aim(&self, target: Target) {
-        self.target.store(target as u8, Ordering::SeqCst);
-        while self.at.load(Ordering::SeqCst) != target as u8 {
-            thread::yield_now();
-        }
+        self.set(Aim::At(target));
     }
 
     pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.set(Aim::Stop);
+    }
+
+    fn set(&self, aim: Aim) {
+        *self.lock() = aim;
+        self.aimed.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Aim> {
+        self.aim.lock().expect("the other thread has not panicked")
     }
 
     /// How many changes there were.
@@ -75,43 +92,52 @@ impl Changer {
     /// The thread.
     pub(super) fn run(&self, ram: &Ram, seed: u64) {
         let mut random = Random::new(seed);
-        while !self.stop.load(Ordering::Relaxed) {
-            let target = self.target.load(Ordering::SeqCst);
-            self.at.store(target, Ordering::SeqCst);
-            if target == Target::Nothing as u8 {
-                thread::yield_now();
-                continue;
+        loop {
+            let aim = self.lock();
+            match *aim {
+                Aim::Stop => return,
+                Aim::At(Target::Nothing) => {
+                    // the lock that comes with it is taken again above
+                    drop(self.aimed.wait(aim));
+                    continue;
+                }
+                Aim::At(target) => {
+                    for _ in 0..BURST {
+                        change(&mut random, ram, target);
+                    }
+                }
             }
-            let at = place(&mut random, target);
-            let number = random.number();
-            match random.below(3) {
-                0 => ram.store(at & !3, (number as u32).to_le()),
-                1 => ram.store(at & !1, (number as u16).to_le()),
-                _ => ram.store(at, number as u8),
-            }
-            self.changes.fetch_add(1, Ordering::Relaxed);
-            for _ in 0..PAUSE {
-                spin_loop();
-            }
+            drop(aim);
+            self.changes.fetch_add(BURST.into(), Ordering::Relaxed);
+            thread::sleep(PAUSE);
         }
     }
 }
 
-fn place(random: &mut Random, target: u8) -> u64 {
-    if target == Target::Requests as u8 {
+fn change(random: &mut Random, ram: &Ram, target: Target) {
+    let at = place(random, target);
+    let number = random.number();
+    match random.below(3) {
+        0 => ram.store(at & !3, (number as u32).to_le()),
+        1 => ram.store(at & !1, (number as u16).to_le()),
+        _ => ram.store(at, number as u8),
+    }
+}
+
+fn place(random: &mut Random, target: Target) -> u64 {
+    match target {
         // the header and the first fields of one
-        let chain = random.below(u64::from(SIZES[0]) / 2);
-        return COMMANDS + chain * COMMAND_BYTES + random.below(96);
+        Target::Requests => {
+            let chain = random.below(u64::from(SIZES[0]) / 2);
+            COMMANDS + chain * COMMAND_BYTES + random.below(96)
+        }
+        Target::Entries => match random.below(4) {
+            0 => slot(random.below(USED_SLOTS.into()) as u32, random.below(16)),
+            _ => RINGS + random.below(2 * u64::from(FIRST_RING)) * RING_BYTES + random.below(1024),
+        },
+        // the control queue's descriptors, and the available ring behind them
+        Target::Descriptors | Target::Nothing => {
+            random.below(16 * u64::from(SIZES[0]) + 4 + 2 * u64::from(SIZES[0]))
+        }
     }
-    if target == Target::Entries as u8 {
-        return match random.below(4) {
-            0 => slot(
-                random.below(u64::from(SLOTS.min(16))) as u32,
-                random.below(16),
-            ),
-            _ => RINGS + random.below(16) * RING_BYTES + random.below(1024),
-        };
-    }
-    // the control queue's descriptors, and the available ring behind them
-    random.below(16 * u64::from(SIZES[0]) + 4 + 2 * u64::from(SIZES[0]))
 }

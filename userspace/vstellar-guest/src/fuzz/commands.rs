@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Commands that are nearly right: built from what there is, then damaged.
 
-use super::data;
+use super::places::data;
+use super::places::GUARD;
 use super::random::Random;
-use super::GUARD;
+use super::work::FIRST_RING;
+use super::work::FIRST_SLOT;
+use super::work::USED_SLOTS;
 use crate::driver::BUFFERS;
 use crate::driver::DB_PAGES;
 use crate::driver::DOORBELLS;
+use crate::driver::RINGS;
 use crate::driver::USUAL_RAM;
 use crate::endpoint::ring;
+use crate::endpoint::RING_BYTES;
 use crate::ram::addr;
 use crate::wire;
 use crate::wire::code;
@@ -32,9 +37,8 @@ pub(super) struct Known {
 /// Handles that are remembered: more would be of things that are gone.
 const MOST: usize = 64;
 
-/// Rings and slots from these on are for the commands made here; those before are a connection's.
-const FIRST_RING: u32 = 8;
-const FIRST_SLOT: u64 = 4;
+/// Rings that there is memory for.
+const ALL_RINGS: u32 = ((BUFFERS - RINGS) / RING_BYTES) as u32;
 
 /// A command, and what it was made as.
 pub(super) struct Made {
@@ -183,13 +187,16 @@ fn port(random: &mut Random) -> u16 {
 }
 
 fn slot(random: &mut Random) -> u32 {
-    (FIRST_SLOT + random.below(12)) as u32
+    FIRST_SLOT + random.below(u64::from(USED_SLOTS - FIRST_SLOT)) as u32
 }
 
 fn ring_at(random: &mut Random) -> u64 {
     match random.below(16) {
         0 => memory_at(random),
-        _ => addr(ring(FIRST_RING + random.below(48) as u32)),
+        _ => {
+            let number = random.below(u64::from(ALL_RINGS - FIRST_RING));
+            addr(ring(FIRST_RING + number as u32))
+        }
     }
 }
 

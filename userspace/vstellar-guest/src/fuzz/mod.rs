@@ -11,20 +11,17 @@
 //!
 //! What it does to the kernel is seen in the kernel's log by whoever runs this.
 
+mod chains;
 mod changer;
 mod commands;
+mod places;
 mod random;
+mod work;
 
-use crate::driver::slot;
 use crate::driver::Driver;
-use crate::driver::BUFFERS;
 use crate::driver::COMMANDS;
 use crate::driver::COMMAND_BYTES;
-use crate::driver::EP_STATE;
-use crate::driver::SLOTS;
-use crate::driver::USUAL_RAM;
 use crate::endpoint::Pair;
-use crate::endpoint::PAIR_LOG2;
 use crate::machine::pinned_kb;
 use crate::machine::Machine;
 use crate::machine::Waited;
@@ -35,21 +32,11 @@ use crate::machine::PATIENCE;
 use crate::machine::SIZES;
 use crate::payload::byte_at;
 use crate::queue::Used;
-use crate::queue::DESC_INDIRECT;
-use crate::queue::DESC_NEXT;
-use crate::queue::DESC_WRITE;
-use crate::ram::addr;
 use crate::ram::Ram;
-use crate::ram::BASE;
 use crate::sys;
 use crate::sys::Mapping;
 use crate::wire;
-use crate::wire::code;
-use crate::wire::rqe;
 use crate::wire::Response;
-use crate::wire::Sge;
-use crate::wire::Sqe;
-use crate::wire::Wire;
 use crate::wire::RESPONSE_MAX;
 use anyhow::bail;
 use anyhow::ensure;
@@ -60,6 +47,9 @@ use changer::Target;
 use clap::Args;
 use commands::Known;
 use commands::Made;
+use places::Piece;
+use places::GUARD;
+use places::GUARD_BYTES;
 use random::Random;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -68,34 +58,6 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
-use virtio_queue::desc::split::Descriptor;
-use vstellar_core::control::Op;
-
-/// Address of memory that the device may only read.
-pub(crate) const GUARD: u64 = BASE + (1 << 32);
-const GUARD_BYTES: u64 = 2 << 20;
-
-/// Bytes that are mapped, and taken away, together.
-const PIECE: u64 = 2 << 20;
-
-/// Where the device finds the memory from [`BUFFERS`] on, which is for payload. It is so far from the
-/// rest that no damage makes an address of it one of a ring's: a guest that receives into its own
-/// rings has itself to blame, and nothing could be told from what is in there then.
-const DATA: u64 = 0x05a3_c2e8_0000_0000;
-
-/// The device's address of memory for payload.
-fn data(at: u64) -> u64 {
-    DATA.wrapping_add(at)
-}
-
-/// The device's address of a piece.
-fn piece_at(at: u64) -> u64 {
-    if at < BUFFERS {
-        addr(at)
-    } else {
-        data(at)
-    }
-}
 
 /// Time in which the device does what it does of its own, to something that may be of no use.
 const WHILE: Duration = Duration::from_millis(50);
@@ -119,7 +81,7 @@ impl Fuzz {
     pub(crate) fn run(&self) -> Result<()> {
         let start = Instant::now();
         let changer = Changer::new();
-        let ram = Ram::new(USUAL_RAM)?;
+        let ram = places::ram()?;
         let report = thread::scope(|scope| {
             scope.spawn(|| changer.run(&ram, !self.seed));
             let report = self.session(ram.clone(), &changer);
@@ -154,13 +116,16 @@ struct Session<'a> {
     target: Target,
     random: Random,
     known: Known,
-    pair: Option<Pair>,
+    /// Connections of the device to itself, as far as work entries have left them alone.
+    pairs: Vec<Pair>,
     cookie: u32,
     /// Damaged inputs by kind, and those that were right.
     kinds: BTreeMap<&'static str, u64>,
     right: u64,
     statuses: BTreeMap<u16, u64>,
     resets: u64,
+    /// What took how long.
+    times: BTreeMap<&'static str, Duration>,
 }
 
 impl<'a> Session<'a> {
@@ -171,8 +136,8 @@ impl<'a> Session<'a> {
         let guard = Mapping::new(Some(&file), GUARD_BYTES as usize)?;
         let mut machine = Machine::open(&fuzz.device, ram)?;
         machine.map(GUARD, GUARD_BYTES, guard.start(), true)?;
-        for at in (0..USUAL_RAM).step_by(PIECE as usize) {
-            map_piece(&machine, at)?;
+        for piece in Piece::all() {
+            piece.map(&machine)?;
         }
         machine.begin(FEATURES)?;
         let mut driver = Driver::silent(machine);
@@ -186,12 +151,13 @@ impl<'a> Session<'a> {
             target: Target::Nothing,
             random: Random::new(fuzz.seed),
             known: Known::default(),
-            pair: None,
+            pairs: Vec::new(),
             cookie: 0,
             kinds: BTreeMap::new(),
             right: 0,
             statuses: BTreeMap::new(),
             resets: 0,
+            times: BTreeMap::new(),
         })
     }
 
@@ -212,15 +178,17 @@ impl<'a> Session<'a> {
                 self.aim()?;
             }
             steps += 1;
-            match self.random.below(100) {
-                0..72 => self.commands()?,
-                72..80 => self.chains()?,
-                80..92 => self.entries()?,
-                92..96 => self.doorbells()?,
-                96 => self.mapping()?,
-                97 => self.suspend()?,
-                _ => self.restart()?,
-            }
+            let start = Instant::now();
+            let what = match self.random.below(100) {
+                0..85 => self.commands().map(|()| "commands"),
+                85..88 => self.chains().map(|()| "chains"),
+                88..92 => self.entries().map(|()| "entries"),
+                92..96 => self.doorbells().map(|()| "doorbells"),
+                96 => self.mapping().map(|()| "mappings"),
+                97 => self.suspend().map(|()| "suspensions"),
+                _ => self.restart().map(|()| "restarts"),
+            }?;
+            *self.times.entry(what).or_default() += start.elapsed();
         }
         Ok(())
     }
@@ -256,15 +224,21 @@ impl<'a> Session<'a> {
 
     /// Resets the device, which has to be as new then.
     fn restart(&mut self) -> Result<()> {
+        self.reset()?;
+        self.driver.greet().context("after a reset")?;
+        self.changer.aim(self.target);
+        Ok(())
+    }
+
+    /// Resets the device, and does not greet it. Nothing is changed until somebody aims again.
+    fn reset(&mut self) -> Result<()> {
         self.changer.aim(Target::Nothing);
         self.resets += 1;
         self.known = Known::default();
-        self.pair = None;
+        self.pairs.clear();
         let index = self.random.below(2) * EVENT_IDX;
-        self.driver
-            .restart(FEATURES | index)
-            .context("after a reset")?;
-        self.changer.aim(self.target);
+        self.driver.machine.restart(FEATURES | index)?;
+        ensure!(!self.driver.machine.is_broken()?, "broken after a reset");
         Ok(())
     }
 
@@ -278,7 +252,12 @@ impl<'a> Session<'a> {
         if self.is_tame() {
             self.driver.discard_events()?;
         }
-        let count = 1 + self.random.below(u64::from(SIZES[CONTROL]) / 2);
+        // mostly as many as there can be: to wait for them takes more than they do
+        let most = u64::from(SIZES[CONTROL]) / 2;
+        let count = match self.random.below(4) {
+            0 => 1 + self.random.below(most),
+            _ => most,
+        };
         let mut made: Vec<Option<(Made, u32, u32)>> = Vec::new();
         for chain in 0..count {
             self.cookie = self.cookie.wrapping_add(1);
@@ -349,166 +328,18 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Chains that nobody would make.
-    fn chains(&mut self) -> Result<()> {
-        let count = 1 + self.random.below(3);
-        for _ in 0..count {
-            for index in 0..1 + self.random.below(10) as u16 {
-                let at = match self.random.below(4) {
-                    0 => commands::memory_at(&mut self.random),
-                    _ => addr(COMMANDS + self.random.below(32) * COMMAND_BYTES / 2),
-                };
-                let len = match self.random.below(4) {
-                    0 => self.random.number() as u32,
-                    _ => 16 + self.random.below(128) as u32,
-                };
-                let flags = match self.random.below(8) {
-                    0 => DESC_INDIRECT,
-                    1 => self.random.next() as u16,
-                    2 | 3 => DESC_WRITE,
-                    4 => DESC_WRITE | DESC_NEXT,
-                    5 => 0,
-                    _ => DESC_NEXT,
-                };
-                let next = match self.random.below(4) {
-                    0 => self.random.number() as u16,
-                    _ => index + 1,
-                };
-                let queue = &self.driver.machine.queues[CONTROL];
-                queue.describe(index, Descriptor::new(at, len, flags, next));
-            }
-            let head = match self.random.below(8) {
-                0 => self.random.number() as u16,
-                _ => self.random.below(4) as u16,
-            };
-            self.driver.machine.queues[CONTROL].prepare(head);
-        }
-        let queue = &mut self.driver.machine.queues[CONTROL];
-        let index = match self.random.below(16) {
-            0 => self.random.number() as u16,
-            _ => queue.next,
-        };
-        queue.publish(index);
-        queue.kick()?;
-        self.count("chains", count);
-        for _ in 0..count {
-            if !matches!(self.driver.machine.wait(CONTROL, WHILE)?, Waited::Came(_)) {
-                break;
-            }
-        }
-        // a response may have been written over anything
-        self.restart()
-    }
-
-    /// A connection of the device to itself that works.
-    fn pair(&mut self) -> Result<Pair> {
-        if let Some(pair) = self.pair.take() {
-            let state = |end: usize| {
-                let at = slot(pair.ends[end].slot, EP_STATE);
-                u32::from_le(self.driver.machine.ram.load::<u32>(at)) & 0xff
-            };
-            if state(0) == 4 && state(1) == 4 {
-                return Ok(pair);
-            }
-        }
-        let target = std::mem::replace(&mut self.target, Target::Nothing);
-        self.restart()?;
-        self.target = target;
-        let pair = Pair::new(&mut self.driver, self.own).context("a new connection")?;
-        self.changer.aim(target);
-        Ok(pair)
-    }
-
-    /// Work entries, some of them damaged.
-    fn entries(&mut self) -> Result<()> {
-        if !self.is_tame() {
-            return self.commands();
-        }
-        let mut pair = self.pair()?;
-        let count = 1 + self.random.below(1 << PAIR_LOG2);
-        for _ in 0..count {
-            let entry = Sqe::send(self.random.next(), self.segment()).encode();
-            let entry = self.damage_some(entry);
-            pair.ends[0].put_send(&entry);
-            let entry = rqe(self.random.next(), self.segment());
-            let entry = self.damage_some(entry);
-            pair.ends[1].put_receive(&entry);
-        }
-        for end in &mut pair.ends {
-            end.tell(&mut self.driver)?;
-        }
-        // a command that is answered later than the kick: the entries were looked at, then
-        for _ in 0..2 {
-            self.driver.command(code(Op::Resume), 0, &[])?;
-        }
-        while pair.cq.take().is_some() {}
-        self.driver.discard_events()?;
-        ensure!(
-            !self.driver.machine.is_broken()?,
-            "an entry has broken the device"
-        );
-        self.pair = Some(pair);
-        Ok(())
-    }
-
-    fn segment(&mut self) -> Sge {
-        let key = match self.random.below(8) {
-            0 => self.random.pick(&self.known.keys).unwrap_or(1),
-            _ => 0,
-        };
-        Sge {
-            addr: match self.random.below(16) {
-                0 => commands::memory_at(&mut self.random),
-                _ => data(BUFFERS + self.random.below(1 << 20)),
-            },
-            len: 1 + self.random.below(4096) as u32,
-            key,
-        }
-    }
-
-    /// Damages some of the entries: not all, since what comes after a wrong one is not looked at.
-    fn damage_some(&mut self, mut entry: Wire) -> Wire {
-        if self.random.one_in(8) {
-            self.random.damage(&mut entry.0);
-            self.count("entries", 1);
-        } else {
-            self.right += 1;
-        }
-        entry
-    }
-
-    /// Indices and bits that mean nothing.
-    fn doorbells(&mut self) -> Result<()> {
-        let count = 1 + self.random.below(16);
-        for _ in 0..count {
-            let number = self.random.below(16) as u32;
-            let field = 4 * self.random.below(4);
-            let value = self.random.number() as u32;
-            let ram = &self.driver.machine.ram;
-            let value = match self.random.below(2) {
-                0 => value,
-                // near what is there
-                _ => u32::from_le(ram.load(slot(number, field))).wrapping_add(value % 32),
-            };
-            ram.store(slot(number, field), value.to_le());
-            let bell = match self.random.below(8) {
-                0 => self.random.below(u64::from(SLOTS) * 64) as u32,
-                _ => number,
-            };
-            self.driver.ring_bell(bell)?;
-        }
-        self.count("doorbells", count);
-        self.pair = None;
-        Ok(())
-    }
-
     /// Memory goes away below whatever is there, and comes back.
     fn mapping(&mut self) -> Result<()> {
-        let piece = self.random.below(USUAL_RAM / PIECE) * PIECE;
-        self.driver.machine.unmap(piece_at(piece), PIECE)?;
+        let Some(piece) = self.random.pick(&Piece::all()) else {
+            return Ok(());
+        };
+        piece.unmap(&self.driver.machine)?;
         self.driver.machine.queues[CONTROL].kick()?;
-        map_piece(&self.driver.machine, piece)?;
+        piece.map(&self.driver.machine)?;
         self.count("mappings", 1);
+        if piece.is_payload() && self.is_tame() {
+            return self.goes_on().context("without some of its memory");
+        }
         self.restart()
     }
 
@@ -527,8 +358,8 @@ impl<'a> Session<'a> {
         self.restart()?;
         Pair::new(&mut self.driver, self.own).context("a connection, in the end")?;
         self.check_guard()?;
-        for at in (0..USUAL_RAM).step_by(PIECE as usize) {
-            self.driver.machine.unmap(piece_at(at), PIECE)?;
+        for piece in Piece::all() {
+            piece.unmap(&self.driver.machine)?;
         }
         self.driver.machine.unmap(GUARD, GUARD_BYTES)?;
         ensure!(pinned_kb()? == 0, "{} kB stay pinned", pinned_kb()?);
@@ -536,17 +367,13 @@ impl<'a> Session<'a> {
     }
 
     fn report(&self) -> serde_json::Value {
+        let times = self.times.iter();
+        let times: BTreeMap<_, _> = times
+            .map(|(what, time)| (what, time.as_millis() as u64))
+            .collect();
         serde_json::json!({
             "inputs": self.inputs(), "right": self.right, "kinds": self.kinds, "statuses": self.statuses,
-            "resets": self.resets,
+            "resets": self.resets, "ms": times,
         })
     }
-}
-
-fn map_piece(machine: &Machine, at: u64) -> Result<()> {
-    let start = machine
-        .ram
-        .host_address()?
-        .wrapping_add(usize::try_from(at)?);
-    machine.map(piece_at(at), PIECE, start, false)
 }
