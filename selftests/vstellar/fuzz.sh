@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # timeout: 900
 #
-# A guest that sends what no driver would, while another device carries a stream: the
-# device answers or asks for a reset, the stream is whole, nothing stays pinned, and the
-# kernel has nothing to say (which is for the runner to see).
+# Guests that send what no driver would, each to a device of its own, while another device
+# carries files: the devices answer or ask for a reset, the files are whole, nothing stays
+# pinned, and the kernel has nothing to say (which is for the runner to see).
 #
 #	FUZZ_COUNT	damaged inputs (default 20000; 2000 if QUICK or SLOW)
-#	FUZZ_SEED	of what they are (default 1)
+#	FUZZ_SEED	of what the first guest sends (default 1); the others have the next ones
+#	FUZZ_GUESTS	how many at a time (default 2)
 
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
@@ -15,64 +16,97 @@
 require_strack
 require_vstellar
 require_command vstellar-guest vsettings sha256sum
-# The program's own commands are damaged now and then, too, which it takes for an error.
-[ -n "${FUZZ_COUNT:-}" ] || ktap_skip_all "only with FUZZ_COUNT=NUMBER"
 COUNT=${FUZZ_COUNT:-$(how_often 20000 2000 2000)}
 SEED=${FUZZ_SEED:-1}
+GUESTS=$(seq "${FUZZ_GUESTS:-2}")
+# seconds from one file to the next: they are there to be disturbed, not to disturb
+PAUSE=2
 
 setting() {
 	vsettings "$1" | awk -v name="$2" '$1 == name { print $2 }'
 }
 
-# transfer: a file through vs1 to a program that gives it back
+# transfer: a file through vs0 to a program that gives it back
 transfer() {
+	# what is said of another file is gone when the program begins
 	rm -f "$TMP/serve"
 	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
 	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; return 1; }
-	vstellar-guest connect "$(vhost_of vs1)" 10.9.0.2:7000 0 --file "$TMP/file" --into "$TMP/back" ||
+	vstellar-guest connect "$(vhost_of vs0)" 10.9.0.2:7000 0 --file "$TMP/file" --into "$TMP/back" ||
 		{ kill "$server"; return 1; }
 	wait_exit "$server" 60000 || { cat "$TMP/serve"; return 1; }
 	[ "$(sha256sum <"$TMP/back")" = "$SUM" ] || { echo "other bytes came back"; return 1; }
 }
 
-fuzz() {
-	vstellar-guest fuzz "$(vhost_of vs0)" 10.9.0.1 --count "$COUNT" --seed "$SEED" >"$TMP/fuzz" 2>&1 &
-	fuzzer=$!
-	transfers=0
-	while kill -0 "$fuzzer" 2>/dev/null && ! __exited "$fuzzer"; do
-		transfer || { kill "$fuzzer"; return 1; }
-		transfers=$((transfers + 1))
+# start_guests: their process IDs are in $guests
+start_guests() {
+	local n each
+	each=$((COUNT / $(echo "$GUESTS" | wc -l)))
+	guests=
+	for n in $GUESTS; do
+		vstellar-guest fuzz "$(vhost_of "vs$n")" 10.9.0.1 --count "$each" --seed $((SEED + n - 1)) \
+			>"$TMP/fuzz$n" 2>&1 &
+		guests="$guests $!"
 	done
-	wait "$fuzzer" || { cat "$TMP/fuzz"; return 1; }
+}
+
+# still_there: forgets those that have ended well; fails if one has not
+still_there() {
+	local pid left=
+	for pid in $guests; do
+		if ! __exited "$pid"; then
+			left="$left $pid"
+		elif ! wait "$pid"; then
+			cat "$TMP"/fuzz*
+			return 1
+		fi
+	done
+	guests=$left
+}
+
+fuzz() {
+	start_guests
+	transfers=0
+	while [ -n "$guests" ]; do
+		# shellcheck disable=SC2086 # one word each
+		transfer && still_there || { kill $guests; return 1; }
+		transfers=$((transfers + 1))
+		sleep $PAUSE
+	done
 	# how often, to be told
 	echo "$transfers" >"$TMP/transfers"
-	[ "$transfers" -gt 0 ] || { echo "no transfer meanwhile"; return 1; }
 }
 
 released() {
-	[ "$(setting vs0 pinned)" = 0 ] && [ "$(setting vs1 pinned)" = 0 ] ||
-		{ vsettings vs0; vsettings vs1; return 1; }
+	for n in 0 $GUESTS; do
+		[ "$(setting "vs$n" pinned)" = 0 ] || { vsettings "vs$n"; return 1; }
+	done
 }
 
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 setup_ns H1 H2
 setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
-for device in vs0 vs1; do
-	add_device "$device" vhost_vdpa && vsettings "$device" "netns=/run/netns/$H1" ||
-		ktap_exit_fail_msg "no device $device"
+for n in 0 $GUESTS; do
+	add_device "vs$n" vhost_vdpa && vsettings "vs$n" "netns=/run/netns/$H1" \
+		address=00000000000000000000ffff0a090001 || ktap_exit_fail_msg "no device vs$n"
 done
-vsettings vs0 address=00000000000000000000ffff0a090001 || ktap_exit_fail_msg "no address"
+# so many connections that none of a guest's own is refused
+for n in $GUESTS; do
+	vsettings "vs$n" rate=1000000 || ktap_exit_fail_msg "no rate"
+done
 head -c 500000 /dev/urandom >"$TMP/file"
 SUM=$(sha256sum <"$TMP/file")
 
 ktap_print_header
 ktap_set_plan 3
 ktap_test_result "$COUNT damaged inputs, seed $SEED, and another device's files are whole" fuzz
-[ ! -s "$TMP/fuzz" ] || ktap_print_msg "$(cat "$TMP/fuzz")"
+for n in $GUESTS; do
+	[ ! -s "$TMP/fuzz$n" ] || ktap_print_msg "$(cat "$TMP/fuzz$n")"
+done
 [ ! -s "$TMP/transfers" ] || ktap_print_msg "$(cat "$TMP/transfers") files of 500000 bytes meanwhile"
 ktap_test_result "nothing stays pinned" released
 ktap_test_result "guests that are killed at any time leave a device like new" \
-	vstellar-guest crash "$(vhost_of vs0)" 10.9.0.1 --rounds "$(how_often 20 5 3)" --seed "$SEED"
+	vstellar-guest crash "$(vhost_of vs1)" 10.9.0.1 --rounds "$(how_often 20 5 3)" --seed "$SEED"
 ktap_finished
