@@ -87,9 +87,9 @@ fn number(socket: &Socket, level: u32, name: u32) -> Result<u32> {
 }
 
 /// How large the send and the receive buffer were made: what is read is twice that.
-pub(crate) fn buffers(socket: &Socket) -> [u32; 2] {
-    let names = [bindings::SO_SNDBUF, bindings::SO_RCVBUF];
-    names.map(|name| number(socket, bindings::SOL_SOCKET, name).unwrap_or(0) / 2)
+pub(crate) fn buffers(socket: &Socket) -> Result<[u32; 2]> {
+    let size = |name| number(socket, bindings::SOL_SOCKET, name).map(|bytes| bytes / 2);
+    Ok([size(bindings::SO_SNDBUF)?, size(bindings::SO_RCVBUF)?])
 }
 
 /// The numbers of a connection, all zero if there is none.

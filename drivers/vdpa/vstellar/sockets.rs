@@ -163,7 +163,7 @@ impl Transport for Platform {
         options::get(&socket.inner, option)
     }
 
-    fn buffers(&self, socket: &Socket) -> [u32; 2] {
+    fn buffers(&self, socket: &Socket) -> Result<[u32; 2]> {
         options::buffers(&socket.inner)
     }
 

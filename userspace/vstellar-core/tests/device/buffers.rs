@@ -92,14 +92,22 @@ fn a_listener_pays_for_those_that_wait() {
     let ep = endpoint(&mut bench);
     bench.ok(Op::EpBind, ep, &addr(0, 7000));
     bench.ok(Op::EpListen, ep, &wire().put32(1000).put32(0));
-    // both buffers of each, and an eighth of the spare
-    assert_eq!(*bench.host.asked.borrow(), "listen 32");
+    // both buffers of each, an eighth of the spare, and one more waits than the backlog says
+    assert_eq!(*bench.host.asked.borrow(), "listen 31");
     for option in [EpOption::Sndbuf, EpOption::Rcvbuf] {
         assert_eq!(size(&mut bench, ep, option), BUFFER_FLOOR);
         assert_eq!(set(&mut bench, ep, option, 8 * MIB), BUFFER_FLOOR);
     }
     bench.ok(Op::EpListen, ep, &wire().put32(2).put32(0));
     assert_eq!(*bench.host.asked.borrow(), "listen 2");
+    // what is left: for three that wait
+    let other = endpoint(&mut bench);
+    let left = 16 * MIB - 3 * 2 * BUFFER_FLOOR;
+    assert_eq!(
+        size(&mut bench, other, EpOption::Sndbuf),
+        left / 8 + BUFFER_FLOOR
+    );
+    bench.ok(Op::EpDestroy, other, &wire().put32(0).put32(0));
     bench.ok(Op::EpDestroy, ep, &wire().put32(0).put32(0));
     let next = endpoint(&mut bench);
     assert_eq!(
@@ -112,13 +120,21 @@ fn a_listener_pays_for_those_that_wait() {
 #[test]
 fn what_fails_holds_nothing() {
     let mut bench = bench();
-    bench.host.fail("set_option", Status::Io);
-    assert_eq!(bench.refused(Op::EpCreate, 0, &listener()), Status::Io);
+    for call in ["set_option", "buffers"] {
+        bench.host.fail(call, Status::Io);
+        assert_eq!(bench.refused(Op::EpCreate, 0, &listener()), Status::Io);
+    }
     let ep = endpoint(&mut bench);
     let before = size(&mut bench, ep, EpOption::Rcvbuf);
     bench.host.fail("set_option", Status::Inval);
     let wish = wire().put32(EpOption::Rcvbuf as u32).put32(4).put32(64);
     assert_eq!(bench.refused(Op::EpSetopt, ep, &wish), Status::Inval);
     assert_eq!(set(&mut bench, ep, EpOption::Rcvbuf, 4 * MIB), before);
+    // how large the listener's buffers are is not known, then
+    bench.ok(Op::EpBind, ep, &addr(0, 7000));
+    bench.host.fail("buffers", Status::Io);
+    let listen = wire().put32(1000).put32(0);
+    assert_eq!(bench.refused(Op::EpListen, ep, &listen), Status::Io);
+    assert_eq!(size(&mut bench, ep, EpOption::Rcvbuf), before);
     bench.finish();
 }

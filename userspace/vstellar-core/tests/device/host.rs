@@ -292,12 +292,13 @@ impl Transport for TestHost {
         Ok(Value::new().put(value))
     }
 
-    fn buffers(&self, socket: &Socket) -> [u32; 2] {
-        [EpOption::Sndbuf, EpOption::Rcvbuf].map(|option| {
+    fn buffers(&self, socket: &Socket) -> Result<[u32; 2]> {
+        self.check("buffers")?;
+        Ok([EpOption::Sndbuf, EpOption::Rcvbuf].map(|option| {
             let value = socket.options.get(&(option as u32));
             let bytes = value.and_then(|value| value.as_slice().try_into().ok());
             bytes.map_or(self.buffer.get(), u32::from_le_bytes)
-        })
+        }))
     }
 
     fn info(&self, socket: &Socket) -> SocketInfo {

@@ -8,7 +8,8 @@
 //! left of it. A few connections so have all that they ask for, many have less, and none is refused.
 //!
 //! Connections that wait to be accepted have buffers as large as their listener's. These are
-//! therefore no larger than the floor, and as many may wait as an eighth of the spare has room for.
+//! therefore no larger than the floor, and as many may wait as an eighth of the spare has room for: one
+//! more than the backlog says, as with every listener.
 //!
 //! All sizes are those that a socket is told: it takes as much again to keep account.
 
@@ -49,13 +50,14 @@ impl Buffers {
         wish.min(FLOOR.saturating_add(*held))
     }
 
-    /// How many connections may wait if there are to be `wish`, one at least, and what they hold.
+    /// The backlog of a listener that is to be `wish`, one at least, and what those hold that wait.
     pub(super) fn backlog(&mut self, held: &mut u32, wish: u32) -> u32 {
         self.give_back(*held);
         let part = self.0.checked_div(PART).unwrap_or(0);
         let most = part.checked_div(u64::from(WAITING)).unwrap_or(0);
-        let allowed = clamp(wish, most).max(1);
-        *held = clamp(allowed.saturating_mul(WAITING), self.0);
+        let allowed = clamp(wish, most.saturating_sub(1)).max(1);
+        let waiting = allowed.saturating_add(1);
+        *held = clamp(waiting.saturating_mul(WAITING), self.0);
         self.0 = self.0.saturating_sub(u64::from(*held));
         allowed
     }

@@ -84,7 +84,8 @@ impl<H: Host> Device<H> {
         let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
         endpoint.check_state(&[EpState::Bound, EpState::Listening])?;
         let (mut share, mut buffers) = (endpoint.share, self.buffers);
-        let sizes = host.buffers(&endpoint.socket).map(|size| size.min(FLOOR));
+        let sizes = host.buffers(&endpoint.socket)?;
+        let sizes = sizes.map(|size| size.min(FLOOR));
         for held in [&mut share.send, &mut share.receive] {
             buffers.grant(held, 0);
         }
@@ -137,7 +138,7 @@ impl<H: Host> Device<H> {
         if endpoint.queues.is_none() {
             return Err(Status::State);
         }
-        let messages = endpoint.messages;
+        let (messages, sizes) = (endpoint.messages, host.buffers(&endpoint.socket)?);
         let listening = self.endpoints.get_mut(listener).ok_or(Status::NoEnt)?;
         listening.check_state(&[EpState::Listening])?;
         if listening.messages != messages {
@@ -155,7 +156,6 @@ impl<H: Host> Device<H> {
             host.close(accepted.socket, true, &mut self.emtt);
             return Err(Status::NoEnt);
         };
-        let sizes = host.buffers(&endpoint.socket);
         let unused = core::mem::replace(&mut endpoint.socket, accepted.socket);
         // if not, it has those of the listener, which are smaller
         let _ = resize(host, &mut endpoint.socket, sizes);

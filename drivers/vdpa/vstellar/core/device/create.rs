@@ -176,12 +176,14 @@ impl<H: Host> Device<H> {
     fn new_socket(&mut self, host: &H, messages: bool) -> Result<(H::Socket, Share, Buffers)> {
         let mut socket = host.socket(messages)?;
         let (mut share, mut buffers) = (Share::default(), self.buffers);
-        let [send, receive] = host.buffers(&socket);
-        let allowed = [
-            buffers.grant(&mut share.send, send),
-            buffers.grant(&mut share.receive, receive),
-        ];
-        match resize(host, &mut socket, allowed) {
+        let resized = host.buffers(&socket).and_then(|[send, receive]| {
+            let allowed = [
+                buffers.grant(&mut share.send, send),
+                buffers.grant(&mut share.receive, receive),
+            ];
+            resize(host, &mut socket, allowed)
+        });
+        match resized {
             Ok(()) => Ok((socket, share, buffers)),
             Err(status) => {
                 host.close(socket, true, &mut self.emtt);
@@ -329,7 +331,7 @@ impl<H: Host> Device<H> {
 /// Makes the send and the receive buffer of a socket that large, if they are not.
 pub(super) fn resize<H: Host>(host: &H, socket: &mut H::Socket, sizes: [u32; 2]) -> Result {
     let options = [EpOption::Sndbuf, EpOption::Rcvbuf];
-    let present = host.buffers(socket);
+    let present = host.buffers(socket)?;
     for ((option, size), present) in options.into_iter().zip(sizes).zip(present) {
         if size != present {
             host.set_option(socket, option, &size.to_le_bytes())?;

@@ -103,7 +103,7 @@ pub trait Transport {
     fn option(&self, socket: &Self::Socket, option: EpOption) -> Result<Value>;
 
     /// How large its send and its receive buffer were made.
-    fn buffers(&self, socket: &Self::Socket) -> [u32; 2];
+    fn buffers(&self, socket: &Self::Socket) -> Result<[u32; 2]>;
 
     /// Addresses and numbers.
     fn info(&self, socket: &Self::Socket) -> SocketInfo;
