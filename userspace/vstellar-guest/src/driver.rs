@@ -63,10 +63,12 @@ pub(crate) const SQ_PI: u64 = 0;
 pub(crate) const RQ_PI: u64 = 4;
 pub(crate) const CQ_CI: u64 = 8;
 pub(crate) const CQ_ARM: u64 = 12;
+pub(crate) const SQ_CI: u64 = 64;
 pub(crate) const SQ_EVT: u64 = 72;
 pub(crate) const RQ_EVT: u64 = 76;
 pub(crate) const EP_STATE: u64 = 80;
 pub(crate) const EP_ERROR: u64 = 84;
+pub(crate) const LOST: u64 = 88;
 
 /// Where a field of a doorbell slot is.
 pub(crate) fn slot(number: u32, field: u64) -> u64 {
@@ -188,7 +190,7 @@ impl Driver {
         Ok(response)
     }
 
-    fn post_event(&mut self, index: u16) {
+    pub(crate) fn post_event(&mut self, index: u16) {
         let at = self.ram().addr(EVENTS + u64::from(index) * wire::EVENT);
         let queue = &mut self.machine.queues[EVENT];
         let len = wire::EVENT as u32;
@@ -197,7 +199,7 @@ impl Driver {
     }
 
     /// The next event, within `timeout`; its buffer is posted again.
-    fn receive_event(&mut self, timeout: Duration) -> Result<Event> {
+    pub(crate) fn receive_event(&mut self, timeout: Duration) -> Result<Event> {
         let used = self.machine.wait(EVENT, timeout)?.came()?;
         ensure!(
             u64::from(used.len) == wire::EVENT && used.id < u32::from(SIZES[EVENT]),

@@ -5,12 +5,18 @@ use super::answers;
 use super::want;
 use super::Conformance;
 use super::Test;
+use crate::driver::slot;
 use crate::driver::Driver;
 use crate::driver::DOORBELLS;
+use crate::driver::EP_STATE;
+use crate::driver::USUAL_RAM;
+use crate::endpoint::ring;
 use crate::machine::bit;
 use crate::machine::Machine;
+use crate::machine::EVENT;
 use crate::machine::FEATURES;
 use crate::machine::MANDATORY;
+use crate::machine::PATIENCE;
 use crate::ram::addr;
 use crate::ram::Ram;
 use crate::wire;
@@ -35,6 +41,10 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("commands of other features are not supported", features),
     ("work stops and goes on", quiesce),
     ("counters count", stats),
+    (
+        "an event for which there is no buffer comes later",
+        no_buffers,
+    ),
 ];
 
 /// All commands with a payload that is right as far as it stands alone.
@@ -69,7 +79,7 @@ fn all() -> Vec<(Op, Wire)> {
 }
 
 fn hello(world: &Conformance) -> Result<()> {
-    let machine = Machine::start(&world.device, Ram::new(crate::driver::USUAL_RAM)?, FEATURES)?;
+    let machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
     let mut driver = Driver::silent(machine);
     ensure!(all().len() == Op::ALL.len(), "a command was forgotten");
     for (op, payload) in all() {
@@ -356,5 +366,40 @@ fn stats(world: &Conformance) -> Result<()> {
         "refused: {}",
         after.u64(1)
     );
+    Ok(())
+}
+
+/// A driver that has no buffers for events is told once it has some, and that it was late.
+fn no_buffers(world: &Conformance) -> Result<()> {
+    let machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut driver = Driver::silent(machine);
+    driver.order(Op::Hello, 0, &wire::hello())?;
+    driver.attach_doorbells()?;
+    let cq = driver.create_cq(ring(0), 4, 0)?;
+    let create = EpCreate {
+        flags: 0,
+        cqs: [cq; 2],
+        rings: [addr(ring(1)), addr(ring(2))],
+        log2: [3; 2],
+        slot: 1,
+        ..EpCreate::LISTENER
+    };
+    let endpoint = driver.create_ep(&create)?;
+    let nobody = wire::connect(std::net::SocketAddr::new(world.own, 7999), 0);
+    driver.order(Op::EpConnect, endpoint, &nobody)?;
+    let ram = driver.ram();
+    let state = || u32::from_le(ram.load::<u32>(slot(1, EP_STATE))) & 0xff;
+    while state() != 6 {
+        // commands are answered meanwhile
+        driver.stats()?;
+    }
+    driver.post_event(0);
+    driver.machine.queues[EVENT].notify()?;
+    let event = driver.receive_event(PATIENCE)?;
+    ensure!(
+        event.kind == abi::EV_EP_STATE && event.handle == endpoint && event.arg & 0xff == 6,
+        "{event:?}"
+    );
+    ensure!(event.lost > 0, "as if it had not been late: {event:?}");
     Ok(())
 }

@@ -74,6 +74,20 @@ fn bind(world: &Conformance) -> Result<()> {
     for (what, payload, status) in wrong {
         answers(&mut driver, what, Op::EpBind, endpoint, &payload, status)?;
     }
+    // what a driver says of its users gives them no right
+    let mut as_root = EpCreate::LISTENER.encode();
+    let tags = as_root.0.len() - 8;
+    as_root.0[tags..].fill(0);
+    let as_root = driver.order(Op::EpCreate, 0, &as_root)?.handle;
+    let privileged = wire::own_address(80);
+    answers(
+        &mut driver,
+        "root's",
+        Op::EpBind,
+        as_root,
+        &privileged,
+        Status::Perm,
+    )?;
     let own = wire::address(SocketAddr::new(world.own, 1024));
     let bound = driver.order(Op::EpBind, endpoint, &own)?;
     ensure!(bound.payload == own.0, "bound to {:?}", bound.payload);

@@ -10,10 +10,14 @@ use crate::driver::BUFFERS;
 use crate::driver::CQ_CI;
 use crate::driver::EP_ERROR;
 use crate::driver::EP_STATE;
+use crate::driver::LOST;
 use crate::driver::RQ_PI;
+use crate::driver::SQ_CI;
 use crate::driver::SQ_PI;
 use crate::driver::USUAL_RAM;
 use crate::endpoint::Pair;
+use crate::endpoint::PAIR_LOG2;
+use crate::machine::pinned_kb;
 use crate::machine::FEATURES;
 use crate::ram::addr;
 use crate::wire::mr;
@@ -37,12 +41,14 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ),
     ("indices go forward, and within the ring", indices),
     ("completions are taken before there are more", completions),
+    ("completions that nobody takes", untaken),
     ("send entries that break the rules", sends),
     ("receive entries that break the rules", receives),
     ("keys of another device mean nothing", foreign_keys),
     ("entries outlive no connection", canceled),
     ("no data moves while it is quiesced", quiesced),
     ("rings taken away below an endpoint", taken_away),
+    ("reset, and memory taken away, while bytes move", moving),
 ];
 
 /// Where payload is received.
@@ -207,6 +213,33 @@ fn completions(world: &Conformance) -> Result<()> {
             .context(what)?;
     }
     Ok(())
+}
+
+/// A driver has more done than it takes completions: its queue is of no use any more, others are.
+fn untaken(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    let mut pair = Pair::new(&mut driver, world.own)?;
+    let ram = driver.ram();
+    let word = |number, field| u32::from_le(ram.load(slot(number, field)));
+    let end = pair.ends[0].slot;
+    let (room, mut sent) = (1 << (PAIR_LOG2 + 3), 0);
+    while word(end, EP_STATE) & 0xff == 4 {
+        ensure!(sent <= room, "{sent} completions in a queue of {room}");
+        pair.ends[0].put_send(&Sqe::send(1, by_address(BUFFERS, 1)).encode());
+        pair.ends[0].tell(&mut driver)?;
+        sent += 1;
+        // the entry is done, or the endpoint is
+        while word(end, SQ_CI) != sent && word(end, EP_STATE) & 0xff == 4 {
+            driver.stats()?;
+        }
+    }
+    ensure!(sent == room + 1, "failed after {sent} completions");
+    let (state, lost) = (word(pair.cq.slot, EP_STATE), word(pair.cq.slot, LOST));
+    ensure!(state == 6 && lost == 1, "state {state}, {lost} lost");
+    driver.await_state(pair.ends[0].handle, &[6])?;
+    driver.await_state(pair.ends[1].handle, &[6])?;
+    let mut other = Pair::nth(&mut driver, world.own, 1)?;
+    transfer(&mut driver, &mut other, b"another pair's")
 }
 
 /// Send entries, each wrong in one thing.
@@ -579,4 +612,36 @@ fn taken_away(world: &Conformance) -> Result<()> {
     let mut pair = Pair::new(&mut driver, world.own)?;
     transfer(&mut driver, &mut pair, b"afterwards")?;
     Ok(())
+}
+
+/// How often something is done while bytes move.
+const ROUNDS: u32 = 20;
+
+/// The device is reset, or loses its memory, with entries of all kinds on their way.
+fn moving(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    for round in 0..ROUNDS {
+        let mut pair = Pair::new(&mut driver, world.own)?;
+        for (end, index) in pair.ends.iter_mut().zip(0..) {
+            let place = BUFFERS + index * 0x10_0000;
+            for number in 0..u64::from(end.depth()) {
+                let payload = |skip| by_address(place + skip + number * 8192, 8192);
+                end.put_send(&Sqe::send(number, payload(0)).encode());
+                end.put_receive(&rqe(number, payload(0x8_0000)));
+            }
+            end.tell(&mut driver)?;
+        }
+        // at another point in each round
+        for _ in 0..round {
+            driver.stats()?;
+        }
+        if round % 2 == 0 {
+            driver.machine.unmap_ram()?;
+            ensure!(pinned_kb()? == 0, "{} kB stay pinned", pinned_kb()?);
+            driver.machine.map_ram()?;
+        }
+        driver.restart(FEATURES)?;
+    }
+    let mut pair = Pair::new(&mut driver, world.own)?;
+    transfer(&mut driver, &mut pair, b"afterwards")
 }

@@ -43,6 +43,8 @@ pub(super) const TESTS: &[(&str, Test)] = &[
         read_only,
     ),
     ("memory that is not there is not written", not_there),
+    ("memory of another device is not there", of_another),
+    ("memory whose file was cut off is not there", cut_off),
 ];
 
 /// What is pinned at once.
@@ -244,5 +246,54 @@ fn come_back_empty(driver: &mut Driver) -> Result<()> {
     driver.machine.queues[CONTROL].kick()?;
     let used = driver.machine.wait(CONTROL, PATIENCE)?.came()?;
     ensure!(used.len == 0, "{} bytes were written", used.len);
+    Ok(())
+}
+
+/// What only another device was given, by the same process even.
+fn of_another(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    let other = Machine::open(&world.other, Ram::new(USUAL_RAM)?)?;
+    let far = BASE + 2 * USUAL_RAM;
+    other.map(far, BLOCK, other.ram.host_address()?, false)?;
+    let region = wire::mr(0, vstellar_core::abi::MR_READ, 0, &[(far, 4096)]);
+    super::answers(&mut driver, "there", Op::MrReg, 0, &region, Status::Fault)?;
+    let cq = wire::cq(far, 4, 0, 0, 0);
+    super::answers(&mut driver, "there", Op::CqCreate, 0, &cq, Status::Fault)?;
+    respond_at(&mut driver, far)?;
+    let mut bytes = [0; wire::RESPONSE_MAX];
+    other.ram.read(0, &mut bytes);
+    ensure!(bytes == [0; wire::RESPONSE_MAX], "it was written");
+    driver.stats()?;
+    Ok(())
+}
+
+/// A file of the machine's gets shorter: what is pinned stays, and the rest is not pinned any more.
+fn cut_off(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    let file = sys::memfd(c"cut off")?;
+    file.set_len(2 * BLOCK)?;
+    let mapping = Mapping::new(Some(&file), 2 * BLOCK as usize)?;
+    let far = BASE + 2 * USUAL_RAM;
+    driver.machine.map(far, 2 * BLOCK, mapping.start(), true)?;
+    let lazy = vstellar_core::abi::MR_LAZY;
+    let region = wire::mr(0, vstellar_core::abi::MR_READ, lazy, &[(far, 2 * BLOCK)]);
+    let key = driver.order(Op::MrReg, 0, &region)?.u32(0);
+    let prefetch = |offset| wire::wire().u32(key).u32(1).u64(offset).u64(64);
+    driver.order(Op::MrAdvise, 0, &prefetch(0))?;
+    let pinned = pinned_kb()?;
+    file.set_len(0)?;
+    driver.order(Op::MrAdvise, 0, &prefetch(64))?;
+    super::answers(
+        &mut driver,
+        "cut off",
+        Op::MrAdvise,
+        0,
+        &prefetch(BLOCK),
+        Status::Fault,
+    )?;
+    ensure!(pinned_kb()? == pinned, "{} kB are pinned", pinned_kb()?);
+    driver.machine.unmap(far, 2 * BLOCK)?;
+    let left = pinned - (BLOCK >> 10);
+    ensure!(pinned_kb()? == left, "{} kB stay pinned", pinned_kb()?);
     Ok(())
 }

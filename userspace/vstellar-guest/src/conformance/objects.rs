@@ -371,6 +371,20 @@ fn overlap(world: &Conformance) -> Result<()> {
         &on_queue.encode(),
         Status::Busy,
     )?;
+    for rings in [
+        [addr(DOORBELLS), right.rings[1]],
+        [right.rings[0], addr(DOORBELLS) + 0x1000],
+    ] {
+        let on_doorbells = EpCreate { rings, ..right }.encode();
+        answers(
+            &mut driver,
+            "with the doorbells",
+            Op::EpCreate,
+            0,
+            &on_doorbells,
+            Status::Busy,
+        )?;
+    }
     driver.create_ep(&right)?;
     let on_endpoint = EpCreate {
         rings: [addr(ring(3)), right.rings[1]],
