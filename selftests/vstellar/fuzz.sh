@@ -26,17 +26,22 @@ setting() {
 	vsettings "$1" | awk -v name="$2" '$1 == name { print $2 }'
 }
 
-# transfer: a file through vs0 to a program that gives it back
+# transfer: a file through vs0 to a program that gives it back. The guests leave it little of
+# a processor
 transfer() {
 	# what is said of another file is gone when the program begins
 	rm -f "$TMP/serve"
 	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; return 1; }
-	vstellar-guest connect "$(vhost_of vs0)" 10.9.0.2:7000 0 --file "$TMP/file" --into "$TMP/back" ||
-		{ kill "$server"; return 1; }
-	wait_exit "$server" 60000 || { cat "$TMP/serve"; return 1; }
-	[ "$(sha256sum <"$TMP/back")" = "$SUM" ] || { echo "other bytes came back"; return 1; }
+	if wait_line "$TMP/serve" ready 100000 &&
+		vstellar-guest connect "$(vhost_of vs0)" 10.9.0.2:7000 0 --file "$TMP/file" --into "$TMP/back" &&
+		wait_exit "$server" 100000; then
+		[ "$(sha256sum <"$TMP/back")" = "$SUM" ] || { echo "other bytes came back"; return 1; }
+	else
+		kill "$server"
+		cat "$TMP/serve"
+		return 1
+	fi
 }
 
 # start_guests: their process IDs are in $guests
