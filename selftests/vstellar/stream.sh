@@ -123,6 +123,40 @@ moves() {
 	[ "$before" -gt 0 ] && [ "$hits" -gt $((before + 100)) ]
 }
 
+# cable ARGUMENT...: what becomes of packets on it, both ways
+cable() {
+	tc -n "$H1" qdisc replace dev v1 root "$@" && tc -n "$H2" qdisc replace dev v2 root "$@"
+}
+
+disturbed() {
+	cable netem limit 10000 delay 2ms 1ms loss 1% duplicate 1% || return 1
+	connect 10.9.0.2:7000 || { cable pfifo; return 1; }
+	cable pfifo
+}
+
+# The peer is there, and then it is not: the guest is told, and nothing of it stays.
+silence() {
+	# the device gives up sooner than the guest would
+	retries=$(in_ns "$H1" cat /proc/sys/net/strack/retries)
+	ns_sysctl "$H1" net.strack.retries=8
+	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
+	server=$!
+	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
+	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
+	guest=$!
+	hits=0
+	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; return 1; }
+	cable netem loss 100%
+	wait_exit "$guest" 60000
+	code=$?
+	kill "$server"
+	wait "$server" 2>/dev/null
+	cable pfifo
+	ns_sysctl "$H1" "net.strack.retries=$retries"
+	[ $code -eq 1 ] && grep -q 'status 11' "$TMP/out" || { echo "exit code $code"; cat "$TMP/out"; return 1; }
+	[ "$(setting pinned)" = 0 ]
+}
+
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 setup_ns H1 H2
@@ -133,7 +167,7 @@ add_device vs0 vhost_vdpa || ktap_exit_fail_msg "no device"
 DEV=$(vhost_of vs0)
 
 ktap_print_header
-ktap_set_plan 12
+ktap_set_plan 14
 ktap_test_result "a device has settings" defaults
 ktap_test_result "settings that cannot be are refused" wrong
 ktap_test_result "without a namespace there is no endpoint" no_namespace
@@ -146,4 +180,6 @@ ktap_test_result "nobody listens there" vstellar-guest refused "$DEV" 10.9.0.2:7
 ktap_test_result "ports that the device may not have are refused" port_range
 ktap_test_result "nothing stays pinned" pinned
 ktap_test_result "killed while it sends" killed
+ktap_test_result "packets are lost, late, doubled and in another order" disturbed
+ktap_test_result "the peer falls silent" silence
 ktap_finished
