@@ -69,7 +69,7 @@ at_work() {
 connect() {
 	in_ns "$H2" vstellar-guest serve "$1" >"$TMP/serve" 2>&1 &
 	server=$!
-	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
+	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
 	vstellar-guest connect "$DEV" "$1" "$BYTES" >"$TMP/out" 2>&1 ||
 		{ cat "$TMP/out" "$TMP/serve"; kill "$server"; return 1; }
 	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
@@ -79,7 +79,7 @@ connect() {
 listen() {
 	vstellar-guest listen "$DEV" 7100 >"$TMP/listen" 2>&1 &
 	guest=$!
-	wait_line "$TMP/listen" ready || { cat "$TMP/listen"; return 1; }
+	wait_line "$TMP/listen" ready 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
 	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$BYTES" >"$TMP/out" 2>&1 ||
 		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
 	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }
@@ -105,10 +105,10 @@ pinned() {
 killed() {
 	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
-	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
+	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
 	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
 	guest=$!
-	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; return 1; }
+	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
 	kill -KILL "$guest"
 	wait "$guest" 2>/dev/null
 	wait_exit "$server" 30000
@@ -141,11 +141,11 @@ silence() {
 	ns_sysctl "$H1" net.strack.retries=8
 	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
 	server=$!
-	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
+	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
 	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
 	guest=$!
 	hits=0
-	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; return 1; }
+	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
 	cable netem loss 100%
 	wait_exit "$guest" 60000
 	code=$?
@@ -153,7 +153,7 @@ silence() {
 	wait "$server" 2>/dev/null
 	cable pfifo
 	ns_sysctl "$H1" "net.strack.retries=$retries"
-	[ $code -eq 1 ] && grep -q 'status 11' "$TMP/out" || { echo "exit code $code"; cat "$TMP/out"; return 1; }
+	[ $code -eq 1 ] && grep -q 'failed with status 11' "$TMP/out" || { echo "exit code $code"; cat "$TMP/out"; return 1; }
 	[ "$(setting pinned)" = 0 ]
 }
 

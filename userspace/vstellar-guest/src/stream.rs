@@ -4,8 +4,10 @@
 //! Buffers are a ring: receive buffers in a memory region, send buffers by address, in two
 //! segments each.
 
+use crate::driver::slot;
 use crate::driver::Driver;
 use crate::driver::Stats;
+use crate::driver::EP_ERROR;
 use crate::driver::RINGS;
 use crate::driver::USUAL_RAM;
 use crate::endpoint::event_kicks;
@@ -170,10 +172,12 @@ impl Guest {
 
     fn completion(&mut self) -> Result<Cqe> {
         let cqe = self.cq.wait(&mut self.driver)?;
+        let why = slot(self.endpoint.slot, EP_ERROR);
         ensure!(
             cqe.status == Status::Ok.code(),
-            "completed with status {}",
-            cqe.status
+            "completed with status {}, the endpoint has failed with status {}",
+            cqe.status,
+            u32::from_le(self.driver.ram().load::<u32>(why))
         );
         Ok(cqe)
     }
