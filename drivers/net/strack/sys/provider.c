@@ -59,7 +59,7 @@ int strack_provider_register(struct strack_provider *provider, struct net *net)
 	down_write(&strack_provider_sem);
 	if (sn->provider && sn->provider != provider) {
 		err = -EBUSY;
-	} else {
+	} else if (!sn->provider) {
 		if (provider->net)
 			strack_provider_part(strack_net_of(provider->net));
 		provider->net = net;
