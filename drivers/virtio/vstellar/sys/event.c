@@ -131,13 +131,15 @@ static void vsg_state(struct vsg_sock *vs, u64 arg)
 
 static void vsg_event(struct vsg_device *dev, const struct virtio_vstellar_event *event)
 {
+	u64 cookie = le64_to_cpu(event->cookie);
 	u16 type = le16_to_cpu(event->type);
 	struct vsg_sock *vs;
 
 	switch (type) {
 	case VIRTIO_VSTELLAR_EV_EP_STATE:
 	case VIRTIO_VSTELLAR_EV_ACCEPT:
-		vs = vsg_lookup(dev, le64_to_cpu(event->cookie));
+		/* a longer one is no socket's */
+		vs = upper_32_bits(cookie) ? NULL : vsg_lookup(dev, lower_32_bits(cookie));
 		if (!vs)
 			return;
 		if (type == VIRTIO_VSTELLAR_EV_EP_STATE) {
