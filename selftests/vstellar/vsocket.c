@@ -192,7 +192,7 @@ static void refused_later(void)
 
 static void nonblocking(void)
 {
-	struct sockaddr_strack sa;
+	struct sockaddr_strack sa, own;
 	int server = listener(&sa, 4), fd = new_socket(client_ns, SOCK_NONBLOCK), child, err = -1;
 	socklen_t len = sizeof(err);
 	char byte;
@@ -201,6 +201,8 @@ static void nonblocking(void)
 	ERR(accept(server, NULL, NULL), EAGAIN);
 	TRUE(!(mask(server, 0) & POLLIN));
 	ERR(st_connect(fd, &sa), EINPROGRESS);
+	/* whether or not it is connected by now */
+	TRUE(!st_getsockname(fd, &own) && own.sst_port);
 	TRUE(wait_for(fd, POLLOUT) == POLLOUT);
 	TRUE(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err);
 	TRUE(wait_for(server, POLLIN) == POLLIN);

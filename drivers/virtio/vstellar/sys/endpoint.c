@@ -225,18 +225,28 @@ int vsg_endpoint_bind(struct vsg_sock *vs, const struct virtio_vstellar_addr *ad
 	return err;
 }
 
-/* Asks for the names of a connection, which the device has chosen in part. */
-void vsg_endpoint_names(struct vsg_sock *vs)
+/*
+ * The local name of a socket: what bind() has given it, or, of a connection and of the
+ * attempt to make one, what the device has chosen beside. False if there is none.
+ */
+bool vsg_endpoint_name(struct vsg_sock *vs, struct virtio_vstellar_addr *local)
 {
 	struct virtio_vstellar_ep_query_resp resp;
+	u8 state = READ_ONCE(vs->sk.sk_state);
 
-	if (vs->named || !vs->handle || vs->phase != VSG_ACTIVE)
-		return;
-	if (vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_QUERY, &vs->handle, NULL, 0, &resp,
+	*local = vs->local;
+	if (vs->named || !vs->handle || vs->phase != VSG_ACTIVE ||
+	    (state != TCP_ESTABLISHED && state != TCP_SYN_SENT) ||
+	    vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_QUERY, &vs->handle, NULL, 0, &resp,
 			sizeof(resp)))
-		return;
-	vs->local = resp.local;
-	vs->named = true;
+		return vs->bound || vs->named;
+	*local = resp.local;
+	/* if the attempt fails, it is bind() that counts */
+	if (state == TCP_ESTABLISHED) {
+		vs->local = resp.local;
+		vs->named = true;
+	}
+	return true;
 }
 
 /* All that was sent is the device's, and so is the end. */

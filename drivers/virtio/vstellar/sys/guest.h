@@ -276,7 +276,7 @@ void vsg_memory_free(struct vsg_device *dev);
 int vsg_endpoint_open(struct vsg_sock *vs, bool listener);
 void vsg_endpoint_close(struct vsg_sock *vs, bool abort);
 int vsg_endpoint_bind(struct vsg_sock *vs, const struct virtio_vstellar_addr *addr);
-void vsg_endpoint_names(struct vsg_sock *vs);
+bool vsg_endpoint_name(struct vsg_sock *vs, struct virtio_vstellar_addr *local);
 bool vsg_send_is_finished(struct vsg_sock *vs);
 /* with vsg_sock.lock */
 void vsg_post_receives(struct vsg_sock *vs);

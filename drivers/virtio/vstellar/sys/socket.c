@@ -379,8 +379,9 @@ static int vsg_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
 {
 	struct vsg_sock *vs = vsg_sk(sock->sk);
 	struct sockaddr_strack *sst = (struct sockaddr_strack *)uaddr;
-	const struct virtio_vstellar_addr *addr;
+	struct virtio_vstellar_addr addr;
 	struct sock *sk = sock->sk;
+	bool known = true;
 	u8 state;
 
 	lock_sock(sk);
@@ -390,14 +391,15 @@ static int vsg_getname(struct socket *sock, struct sockaddr *uaddr, int peer)
 		release_sock(sk);
 		return -ENOTCONN;
 	}
-	if (!peer && state == TCP_ESTABLISHED)
-		vsg_endpoint_names(vs);
-	addr = peer ? &vs->peer : &vs->local;
+	if (peer)
+		addr = vs->peer;
+	else
+		known = vsg_endpoint_name(vs, &addr);
 	memset(sst, 0, sizeof(*sst));
 	sst->sst_family = sk->sk_family;
-	if (peer || vs->bound || vs->named) {
-		sst->sst_port = htons(le16_to_cpu(addr->port));
-		memcpy(sst->sst_addr, addr->addr, sizeof(sst->sst_addr));
+	if (known) {
+		sst->sst_port = htons(le16_to_cpu(addr.port));
+		memcpy(sst->sst_addr, addr.addr, sizeof(sst->sst_addr));
 	}
 	release_sock(sk);
 	return sizeof(*sst);
