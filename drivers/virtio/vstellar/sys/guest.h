@@ -190,7 +190,7 @@ enum vsg_phase {
  * @slot: doorbell slot
  * @cq: completion queue
  * @block: memory
- * @wanted: bytes that recvmsg() waits for
+ * @wanted: bytes that the recvmsg() which is looking waits for
  * @spare: of a listener: an endpoint for the connection that comes next
  * @lock: guards what follows
  * @queues: its work queues; NULL without an endpoint that has any
@@ -290,7 +290,7 @@ int vsg_sockets_init(void);
 void vsg_sockets_exit(void);
 struct vsg_sock *vsg_child_new(struct vsg_sock *parent);
 void vsg_child_graft(struct vsg_sock *child, struct socket *newsock);
-int vsg_wait(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs));
+int vsg_wait_for(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs), u32 wanted);
 int vsg_address(struct vsg_sock *vs, const struct sockaddr_unsized *uaddr, int len,
 		struct virtio_vstellar_addr *addr);
 bool vsg_is_any(const struct virtio_vstellar_addr *addr);
@@ -302,6 +302,11 @@ void vsg_sock_connected(struct vsg_sock *vs, bool closed);
 void vsg_sock_failed(struct vsg_sock *vs, int err);
 void vsg_sock_received(struct vsg_sock *vs, bool fin);
 void vsg_sock_sent(struct vsg_sock *vs);
+
+static inline int vsg_wait(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs))
+{
+	return vsg_wait_for(vs, timeo, ready, 0);
+}
 
 /* connect.c */
 int vsg_bind(struct socket *sock, struct sockaddr_unsized *uaddr, int len);

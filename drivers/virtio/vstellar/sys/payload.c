@@ -269,10 +269,9 @@ static int vsg_recv_all(struct vsg_sock *vs, struct msghdr *msg, size_t len, int
 		}
 		if (vs->phase != VSG_ACTIVE)
 			return -ENOTCONN;
-		vs->wanted = skip + 1;
 		if (skip && vsg_readable(vs, U32_MAX))
 			return 0; /* nothing comes beside what was looked at */
-		err = vsg_wait(vs, &timeo, vsg_recv_ready);
+		err = vsg_wait_for(vs, &timeo, vsg_recv_ready, skip + 1);
 		if (err)
 			return err;
 	}

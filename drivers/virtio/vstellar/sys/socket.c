@@ -129,10 +129,11 @@ static void vsg_write_space(struct sock *sk)
 }
 
 /*
- * Sleeps until @ready says so, without the socket lock. 0, -EAGAIN (time is up), the
- * errno of an interrupted call, or -EPIPE if the socket was disconnected meanwhile.
+ * Sleeps until @ready says so, which finds in vs->wanted what this caller, and no other
+ * who waits, wants of it; without the socket lock. 0, -EAGAIN (time is up), the errno of
+ * an interrupted call, or -EPIPE if the socket was disconnected meanwhile.
  */
-int vsg_wait(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs))
+int vsg_wait_for(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs), u32 wanted)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = &vs->sk;
@@ -140,7 +141,10 @@ int vsg_wait(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs
 	int err = 0;
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (!ready(vs)) {
+	for (;;) {
+		vs->wanted = wanted;
+		if (ready(vs))
+			break;
 		if (!*timeo) {
 			err = -EAGAIN;
 			break;
