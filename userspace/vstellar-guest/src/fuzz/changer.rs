@@ -12,7 +12,10 @@ use crate::driver::COMMANDS;
 use crate::driver::COMMAND_BYTES;
 use crate::driver::RINGS;
 use crate::endpoint::RING_BYTES;
+use crate::machine::CONTROL;
+use crate::machine::EVENT;
 use crate::machine::SIZES;
+use crate::queue::QUEUE_BYTES;
 use crate::ram::Ram;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -128,16 +131,18 @@ fn place(random: &mut Random, target: Target) -> u64 {
     match target {
         // the header and the first fields of one
         Target::Requests => {
-            let chain = random.below(u64::from(SIZES[0]) / 2);
+            let chain = random.below(u64::from(SIZES[CONTROL]) / 2);
             COMMANDS + chain * COMMAND_BYTES + random.below(96)
         }
         Target::Entries => match random.below(4) {
             0 => slot(random.below(USED_SLOTS.into()) as u32, random.below(16)),
             _ => RINGS + random.below(2 * u64::from(FIRST_RING)) * RING_BYTES + random.below(1024),
         },
-        // the control queue's descriptors, and the available ring behind them
+        // the descriptors of a queue, and the available ring behind them
         Target::Descriptors | Target::Nothing => {
-            random.below(16 * u64::from(SIZES[0]) + 4 + 2 * u64::from(SIZES[0]))
+            let queue = if random.one_in(3) { EVENT } else { CONTROL };
+            let size = u64::from(SIZES[queue]);
+            queue as u64 * QUEUE_BYTES + random.below(16 * size + 4 + 2 * size)
         }
     }
 }
