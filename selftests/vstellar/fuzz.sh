@@ -77,7 +77,7 @@ fuzz() {
 		# shellcheck disable=SC2086 # one word each
 		transfer && still_there || { kill $guests; return 1; }
 		transfers=$((transfers + 1))
-		sleep $PAUSE
+		sleep "$PAUSE"
 	done
 	# how often, to be told
 	echo "$transfers" >"$TMP/transfers"

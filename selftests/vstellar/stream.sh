@@ -153,7 +153,7 @@ silence() {
 	wait "$server" 2>/dev/null
 	cable pfifo
 	ns_sysctl "$H1" "net.strack.retries=$retries"
-	[ $code -eq 1 ] && grep -q 'failed with status 11' "$TMP/out" || { echo "exit code $code"; cat "$TMP/out"; return 1; }
+	[ "$code" -eq 1 ] && grep -q 'failed with status 11' "$TMP/out" || { echo "exit code $code"; cat "$TMP/out"; return 1; }
 	[ "$(setting pinned)" = 0 ]
 }
 
