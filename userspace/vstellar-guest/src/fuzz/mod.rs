@@ -65,7 +65,8 @@ const WHILE: Duration = Duration::from_millis(50);
 /// Fuzz a device.
 #[derive(Args)]
 pub(crate) struct Fuzz {
-    /// /dev/vhost-vdpa-N of a device with the address OWN, in a namespace
+    /// /dev/vhost-vdpa-N of a device with the address OWN, in a namespace, that may make as many
+    /// connections as it likes
     device: PathBuf,
     /// Its address
     own: IpAddr,
