@@ -93,6 +93,10 @@ TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 setup_ns H1 H2
 setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+# The guests judge whether something takes too long; the connections have minutes.
+for ns in "$H1" "$H2"; do
+	ns_sysctl "$ns" net.strack.retries=100 || ktap_exit_fail_msg "no retries"
+done
 for n in 0 $GUESTS; do
 	add_device "vs$n" vhost_vdpa && vsettings "vs$n" "netns=/run/netns/$H1" \
 		address=00000000000000000000ffff0a090001 || ktap_exit_fail_msg "no device vs$n"
