@@ -153,7 +153,9 @@ silence() {
 	wait "$server" 2>/dev/null
 	cable pfifo
 	ns_sysctl "$H1" "net.strack.retries=$retries"
-	[ "$code" -eq 1 ] && grep -q 'failed with status 11' "$TMP/out" || { echo "exit code $code"; cat "$TMP/out"; return 1; }
+	# no answer, or no neighbour any more, which may be noticed first
+	[ "$code" -eq 1 ] && grep -qE 'failed with status (11|13)' "$TMP/out" ||
+		{ echo "exit code $code"; cat "$TMP/out"; return 1; }
 	[ "$(setting pinned)" = 0 ]
 }
 
