@@ -40,7 +40,10 @@
 #define VIRTIO_VSTELLAR_F_ZC		9	/* send buffers in use until their completion */
 #define VIRTIO_VSTELLAR_F_QUIESCE	10	/* VIRTIO_VSTELLAR_CMD_QUIESCE, _RESUME */
 
-/* Virtqueues, and how many entries each may have at most. */
+/*
+ * Virtqueues, and how many entries each has use for. Some virtual machine monitors give
+ * all queues of a device the same size, so that any may have as many as the largest.
+ */
 #define VIRTIO_VSTELLAR_VQ_CTRL		0
 #define VIRTIO_VSTELLAR_VQ_KICK		1	/* is notified, never carries a buffer */
 #define VIRTIO_VSTELLAR_VQ_EVENT	2
@@ -49,6 +52,7 @@
 #define VIRTIO_VSTELLAR_VQ_CTRL_SIZE	64
 #define VIRTIO_VSTELLAR_VQ_KICK_SIZE	8
 #define VIRTIO_VSTELLAR_VQ_EVENT_SIZE	256
+#define VIRTIO_VSTELLAR_VQ_SIZE_MAX	256
 
 /* The page of alignment rules, whatever the page size of either kernel. */
 #define VIRTIO_VSTELLAR_PAGE_SIZE	4096

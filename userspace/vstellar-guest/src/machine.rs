@@ -63,6 +63,9 @@ pub(crate) const EVENT: usize = 2;
 /// How large they are.
 pub(crate) const SIZES: [u16; 3] = [64, 8, 256];
 
+/// How large any of them may be.
+pub(crate) const SIZE_MAX: u16 = 256;
+
 /// Time in which a device that works has answered, however slow the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 

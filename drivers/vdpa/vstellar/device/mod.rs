@@ -52,7 +52,7 @@ use kernel::{
     prelude::*,
     sync::Mutex, //
 };
-pub(crate) use queue::max_size;
+pub(crate) use queue::usual_size;
 use queue::Queue;
 use settings::Settings;
 use traffic::Traffic;

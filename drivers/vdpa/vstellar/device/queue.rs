@@ -13,7 +13,8 @@ use crate::{
             VIRTIO_VSTELLAR_NVQS,
             VIRTIO_VSTELLAR_VQ_CTRL_SIZE,
             VIRTIO_VSTELLAR_VQ_EVENT_SIZE,
-            VIRTIO_VSTELLAR_VQ_KICK_SIZE, //
+            VIRTIO_VSTELLAR_VQ_KICK_SIZE,
+            VIRTIO_VSTELLAR_VQ_SIZE_MAX, //
         },
         vdpa::Callback, //
     }, //
@@ -23,21 +24,24 @@ use kernel::prelude::*;
 /// How many there are.
 pub(crate) const COUNT: usize = VIRTIO_VSTELLAR_NVQS as usize;
 
-/// The most entries that each may have.
+/// How many entries each has use for.
 const SIZES: [u16; COUNT] = [
     VIRTIO_VSTELLAR_VQ_CTRL_SIZE as u16,
     VIRTIO_VSTELLAR_VQ_KICK_SIZE as u16,
     VIRTIO_VSTELLAR_VQ_EVENT_SIZE as u16,
 ];
 
-/// The most entries that queue `index` may have; none if there is no such queue.
-pub(crate) fn max_size(index: u16) -> u16 {
+/// The most entries that any of them may have: a monitor that knows one size for all
+/// queues takes the largest.
+const SIZE_MAX: u16 = VIRTIO_VSTELLAR_VQ_SIZE_MAX as u16;
+
+/// How many entries queue `index` has use for; none if there is no such queue.
+pub(crate) fn usual_size(index: u16) -> u16 {
     SIZES.get(usize::from(index)).copied().unwrap_or(0)
 }
 
 /// One virtqueue.
 pub(crate) struct Queue {
-    max: u16,
     layout: Layout,
     /// How many chains were taken from it when it was set up.
     taken: u16,
@@ -48,10 +52,9 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// One with room for up to `max` entries, not set up.
-    fn new(max: u16) -> Queue {
+    /// One that is not set up.
+    fn new() -> Queue {
         Queue {
-            max,
             layout: Layout {
                 size: 0,
                 desc: 0,
@@ -67,12 +70,12 @@ impl Queue {
 
     /// All of a device's.
     pub(crate) fn all() -> [Queue; COUNT] {
-        SIZES.map(Queue::new)
+        SIZES.map(|_| Queue::new())
     }
 
     /// Forgets what the driver has set up.
     pub(crate) fn reset(&mut self) {
-        *self = Queue::new(self.max);
+        *self = Queue::new();
     }
 
     /// Where its three parts are, as IOVAs. Not to be changed while it is in use.
@@ -95,7 +98,7 @@ impl Queue {
     /// A size that it cannot have makes that it does not become ready.
     pub(crate) fn set_size(&mut self, size: u32) {
         self.layout.size = match u16::try_from(size) {
-            Ok(size) if size <= self.max && size.is_power_of_two() => size,
+            Ok(size) if size <= SIZE_MAX && size.is_power_of_two() => size,
             _ => 0,
         };
     }
@@ -134,7 +137,7 @@ impl Queue {
         }
         let ring = match self.ring.take() {
             Some(ring) => ring,
-            None => SplitQueue::new(self.layout, self.max, event_index, self.taken)?,
+            None => SplitQueue::new(self.layout, SIZE_MAX, event_index, self.taken)?,
         };
         Ok(Some((self.ring.insert(ring), &self.callback)))
     }

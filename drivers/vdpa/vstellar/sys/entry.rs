@@ -212,7 +212,7 @@ unsafe extern "C" fn vstellar_get_vq_state(
 
 #[no_mangle]
 extern "C" fn vstellar_get_vq_size(index: u16) -> u16 {
-    device::max_size(index)
+    device::usual_size(index)
 }
 
 /// # Safety

@@ -245,11 +245,7 @@ static void vstellar_op_set_config_cb(struct vdpa_device *vdpa, struct vdpa_call
 /* For all queues, where only one number can be told. */
 static u16 vstellar_op_get_vq_num_max(struct vdpa_device *vdpa)
 {
-	u16 i, max = 0;
-
-	for (i = 0; i < VIRTIO_VSTELLAR_NVQS; i++)
-		max = max(max, vstellar_get_vq_size(i));
-	return max;
+	return VIRTIO_VSTELLAR_VQ_SIZE_MAX;
 }
 
 static u32 vstellar_op_get_device_id(struct vdpa_device *vdpa)
