@@ -26,6 +26,7 @@ use crate::scenario::Scenario;
 use crate::sim::Sim;
 use serde::Deserialize;
 use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// The list that comes with the program.
 pub const LIST: &str = include_str!("../limits.toml");
@@ -55,6 +56,25 @@ pub struct Limit {
     pub fair: Option<f64>,
     /// How uneven the bytes on some links may be.
     pub uneven: Option<Uneven>,
+}
+
+impl Limit {
+    /// All bounds.
+    fn bounds(&self) -> impl Iterator<Item = Option<f64>> {
+        let bounds = [
+            self.max_us,
+            self.first_us,
+            self.min_us,
+            self.p99_us,
+            self.resent,
+            self.spurious,
+            self.reordered,
+            self.timeouts,
+            self.fair,
+            self.uneven.as_ref().map(|uneven| uneven.max),
+        ];
+        bounds.into_iter()
+    }
 }
 
 /// A bound on the imbalance of links.
@@ -176,6 +196,32 @@ pub fn read(text: &str) -> Result<Vec<Case>, BadInput> {
         let message = error.message().split_whitespace();
         BadInput(format!("limits: {}", message.collect::<Vec<_>>().join(" ")))
     })?;
+    let mut names = HashSet::new();
+    for case in &list.case {
+        if !names.insert(&case.name) {
+            return bad(format!("limits: a second case '{}'", case.name));
+        }
+        if case.seeds == 0 {
+            return bad(format!("{}: seeds is zero", case.name));
+        }
+        let ratios = [&case.ratio, &case.small_ratio].into_iter().flatten();
+        for ratio in ratios {
+            if ratio.of == case.name || !names.contains(&ratio.of) {
+                return bad(format!("{}: no case '{}' before it", case.name, ratio.of));
+            }
+            if ratio.max.is_none() && ratio.min.is_none() {
+                return bad(format!("{}: a ratio without a bound", case.name));
+            }
+        }
+        let bounds = [&case.limit, &case.small_limit].into_iter();
+        let ratios = [&case.ratio, &case.small_ratio].into_iter().flatten();
+        let mut bounds = bounds
+            .flat_map(Limit::bounds)
+            .chain(ratios.flat_map(|ratio| [ratio.max, ratio.min]));
+        if bounds.any(|bound| bound.is_some_and(|bound| !bound.is_finite() || bound < 0.0)) {
+            return bad(format!("{}: a limit that is no number", case.name));
+        }
+    }
     Ok(list.case)
 }
 
@@ -235,7 +281,8 @@ impl Runner {
         self.last.insert(case.name.clone(), lasts);
         if let Some(ratio) = ratio {
             let Some(other) = self.last.get(&ratio.of) else {
-                return bad(format!("{}: no case '{}' before it", case.name, ratio.of));
+                let of = &ratio.of;
+                return bad(format!("{}: '{of}' has not run in this size", case.name));
             };
             let (name, quotient) = if ratio.background {
                 let name = format!("{}/background-of-{}", case.name, ratio.of);
@@ -382,7 +429,22 @@ mod tests {
 
     #[test]
     fn nonsense_is_named() {
-        let error = read("[[case]]\nname = 'x'\nlimit.speed = 1").unwrap_err();
-        assert!(error.to_string().contains("speed"), "{error}");
+        let cases = [
+            ("limit.speed = 1", "speed"),
+            ("seeds = 0", "seeds is zero"),
+            ("limit.max-us = nan", "no number"),
+            ("limit.resent = -1", "no number"),
+            ("ratio = { of = 'x', max = 1 }", "no case 'x' before it"),
+            ("ratio = { of = 'y', max = 1 }", "no case 'y' before it"),
+            ("[[case]]\nname = 'x'", "a second case 'x'"),
+            (
+                "[[case]]\nname = 'y'\nratio = { of = 'x' }",
+                "without a bound",
+            ),
+        ];
+        for (line, message) in cases {
+            let error = read(&format!("[[case]]\nname = 'x'\n{line}")).unwrap_err();
+            assert!(error.to_string().contains(message), "{line}: {error}");
+        }
     }
 }

@@ -47,6 +47,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             .as_ref()
             .is_none_or(|word| name.contains(word.as_str()))
     };
+    if !cases.iter().any(|case| wanted(&case.name)) {
+        let word = args.only.as_deref().unwrap_or_default();
+        return Err(BadInput(format!("limits: no case whose name contains '{word}'")).into());
+    }
     let bar = ProgressBar::new(cases.len() as u64).with_style(
         ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}")
             .expect("a template that is always the same"),

@@ -7,6 +7,7 @@ mod run;
 mod speed;
 mod theory;
 
+use clap::error::ErrorKind;
 use clap::Parser;
 use clap::Subcommand;
 use std::process::ExitCode;
@@ -34,8 +35,24 @@ enum Command {
     Speed(speed::Args),
 }
 
+/// Whether help is the answer, because it was asked for or there was nothing else.
+fn is_help(error: &clap::Error) -> bool {
+    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
+
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if is_help(&error) => error.exit(),
+        Err(error) => {
+            // What it says beyond the first line is in the help.
+            let message = error.to_string();
+            let message = message.lines().next().unwrap_or_default();
+            eprintln!("strack-sim: {}", message.trim_start_matches("error: "));
+            return ExitCode::from(2);
+        }
+    };
+    let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Limits(args) => list::run(&args),
         Command::Paper(args) => papers::run(&args),

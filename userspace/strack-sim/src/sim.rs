@@ -22,6 +22,7 @@ use crate::time::Ps;
 use crate::topology;
 use crate::workload::Plan;
 use crate::workload::Start;
+use crate::workload::Trigger;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 
@@ -82,6 +83,7 @@ impl Sim {
     /// Sets a scenario up.
     pub fn new(scenario: &Scenario) -> Result<Self, BadInput> {
         let net = topology::build(scenario)?;
+        scenario.check()?;
         let hosts = scenario.topology.hosts;
         let plan = scenario.plan()?;
         let schedule = Schedule::new(&scenario.schedule, &net)?;
@@ -377,9 +379,7 @@ impl Sim {
         let Some(trigger) = fired else {
             return;
         };
-        let needs = &mut self.needs[trigger as usize];
-        *needs = needs.saturating_sub(1);
-        if *needs == 0 {
+        if Trigger::count(&mut self.needs[trigger as usize]) {
             for &start in &self.plan.triggers[trigger as usize].starts {
                 self.events.at(now, Event::Post(start));
             }

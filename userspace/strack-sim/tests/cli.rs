@@ -18,7 +18,7 @@ fn program(args: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn nonsense_is_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 23] = [
         (&["run", "-s", "topology.rate=0"], "rate zero"),
         (&["run", "-s", "topology.hosts=100"], "cannot be divided"),
         (&["run", "-s", "transport.paths=0"], "0 paths"),
@@ -51,12 +51,124 @@ fn nonsense_is_one_line_and_status_2() {
         (&["paper", "--only", "figure99"], "no such section"),
         (&["run", "/nonexistent.toml"], "No such file"),
         (&["model", "--uplinks", "0"], "needs an uplink"),
+        (&["model", "--uplinks", "many"], "invalid value 'many'"),
+        (&["speed", "--colour"], "unexpected argument '--colour'"),
+        (&["limits", "--only", "e99"], "no case whose name"),
+        (&["run", "-s", "limit=0us"], "without any time"),
+        (
+            &["run", "-s", "wait-for-background=true"],
+            "there is no background",
+        ),
+        (
+            &[
+                "run",
+                "-s",
+                "schedule=[{ link = 'tor*:agg*', up = true, at = '20s' }]",
+            ],
+            "when the run is over",
+        ),
     ];
     for (args, message) in cases {
         let (status, _, stderr) = program(args);
         assert_eq!(status, Some(2), "{args:?}: {stderr}");
         assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
         assert!(stderr.contains(message), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn values_that_make_no_sense_are_one_line_and_status_2() {
+    let cases = [
+        ("topology.uplinks=1000000", "more than 4000000 cables"),
+        ("topology.rate=9T", "up to 8T"),
+        ("topology.delay=1000000s", "a delay of up to 1s"),
+        ("transport.connections=4000000000", "1 to 1024"),
+        ("transport.burst=0", "burst is zero"),
+        ("transport.initial-window=0", "initial-window is zero"),
+        ("transport.receive-window=0", "receive-window is zero"),
+        ("transport.window-packets=0", "window-packets is zero"),
+        ("transport.target=0us", "target is zero"),
+        ("transport.rto-min=0us", "rto-min is zero"),
+        ("transport.dcqcn=false", "for roce only"),
+        ("queue.capacity=100", "no full packet"),
+        ("workload.senders=5", "pair, incast and victim"),
+        ("workload.size=100TB", "a size such as"),
+        ("workload.size=10000GB", "more than 1 TB"),
+    ];
+    for (change, message) in cases {
+        fails(&[change], message);
+    }
+    let contradictions: [(&[&str], &str); 7] = [
+        (
+            &["transport.kind=roce", "transport.policy=bitmap"],
+            "policy is for strack",
+        ),
+        (
+            &["transport.kind=dctcp", "transport.profile=strack"],
+            "profile is for strack",
+        ),
+        (&["queue.ecn=off", "queue.ecn-min=1KB"], "has no use for"),
+        (&["queue.ecn=step", "queue.ecn-max=1KB"], "has no use for"),
+        (
+            &["workload.pattern=poisson", "workload.load=nan"],
+            "no load of NaN",
+        ),
+        (
+            &["workload.pattern=on-off", "workload.period=1ps"],
+            "are too many",
+        ),
+        (
+            &[
+                "workload.pattern=on-off",
+                "workload.duration=11s",
+                "workload.period=1s",
+            ],
+            "when the run is over",
+        ),
+    ];
+    for (changes, message) in contradictions {
+        fails(changes, message);
+    }
+}
+
+/// A run with these changes is refused.
+fn fails(changes: &[&str], message: &str) {
+    let mut args = vec!["run"];
+    args.extend(changes.iter().flat_map(|change| ["-s", change]));
+    let (status, _, stderr) = program(&args);
+    assert_eq!(status, Some(2), "{changes:?}: {stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{changes:?}: {stderr}");
+    assert!(stderr.contains(message), "{changes:?}: {stderr}");
+}
+
+/// Matrices whose lines are all right one by one.
+#[test]
+fn matrices_that_cannot_be_run_are_refused() {
+    let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let circle = "0->1 id 1 trigger 2 size 1 send_done_trigger 1\n\
+                  1->2 id 2 trigger 1 size 1 send_done_trigger 2\n\
+                  trigger id 1 oneshot\ntrigger id 2 oneshot";
+    let barrier = "0->1 id 1 start 0 size 1 recv_done_trigger 1\n\
+                   1->2 id 2 trigger 1 size 1\ntrigger id 1 barrier count 2";
+    let cases = [
+        ("circle", circle, "nothing ever starts 2 of"),
+        ("barrier", barrier, "nothing ever starts 1 of"),
+        (
+            "late",
+            "0->1 id 1 start 10000000000000 size 1",
+            "when the run is over",
+        ),
+        (
+            "long",
+            "0->1 id 1 start 0 size 18446744073709551615",
+            "more than 1 TB",
+        ),
+    ];
+    for (name, lines, message) in cases {
+        let matrix = dir.join(name);
+        std::fs::write(&matrix, format!("Nodes 16\n{lines}\n")).unwrap();
+        let file = format!("workload.file={}", matrix.display());
+        fails(&["workload.pattern=matrix", &file], message);
     }
 }
 

@@ -13,6 +13,7 @@ pub mod reader;
 pub mod roce;
 pub mod strack;
 pub mod stream;
+pub mod tally;
 pub mod tcp;
 
 use crate::net::Packet;
@@ -151,13 +152,15 @@ pub trait End {
     fn receive(&mut self, now: Ps, packet: &Packet);
 
     /// The time of [`Self::deadline`] may have come.
-    fn wake(&mut self, now: Ps);
+    fn wake(&mut self, _now: Ps) {}
 
     /// Appends the next packet or packets to send; none if there is nothing to send.
     fn poll(&mut self, now: Ps, out: &mut Vec<Packet>);
 
     /// When [`Self::wake`] wants to be called.
-    fn deadline(&self) -> Option<Ps>;
+    fn deadline(&self) -> Option<Ps> {
+        None
+    }
 
     /// Appends what has become of messages since the last call.
     fn notices(&mut self, out: &mut Vec<Notice>);

@@ -12,6 +12,7 @@
 //! sent again after a timeout.
 
 use super::stream::Stream;
+use super::tally::Tally;
 use super::Body;
 use super::End;
 use super::EndCounts;
@@ -94,11 +95,8 @@ pub fn connect(setup: &Setup, seeds: [u64; 2], places: [Place; 2]) -> (Sender, R
         place: places[1],
         port: 49_152 + (seeds[1] % 16_384) as u16,
         priority: setup.priority,
-        stream: Stream::new(setup.mss),
-        got: Vec::new(),
-        next: 0,
+        tally: Tally::new(setup.mss, Notice::Received),
         due: Vec::new(),
-        notices: Vec::new(),
         counts: EndCounts::default(),
     };
     (sender, receiver)
@@ -110,18 +108,9 @@ fn packet(place: &Place, port: u16, header: Header, priority: bool) -> Packet {
         Header::Ack { .. } => (ANSWER, false),
     };
     Packet {
-        src: place.host,
-        dst: place.peer,
-        end: place.peer_end,
-        port,
-        size,
         control: !data && priority,
         ect: data,
-        ce: false,
-        trimmed: false,
-        doomed: false,
-        came_by: 0,
-        body: Body::MpRdma(header),
+        ..Packet::new(place, port, size, Body::MpRdma(header))
     }
 }
 
@@ -296,18 +285,14 @@ pub struct Receiver {
     place: Place,
     port: u16,
     priority: bool,
-    stream: Stream,
-    got: Vec<bool>,
-    next: u32,
+    tally: Tally,
     due: Vec<Header>,
-    notices: Vec<Notice>,
     counts: EndCounts,
 }
 
 impl End for Receiver {
     fn post(&mut self, _now: Ps, message: u32, bytes: u64) {
-        self.stream.post(message, bytes);
-        self.got.resize(self.stream.len() as usize, false);
+        self.tally.post(message, bytes);
     }
 
     fn receive(&mut self, _now: Ps, packet: &Packet) {
@@ -323,32 +308,21 @@ impl End for Receiver {
             port: packet.port,
             marked: packet.ce,
         });
-        if std::mem::replace(&mut self.got[number as usize], true) {
+        let ahead = u64::from(self.tally.ahead(number));
+        if self.tally.set_done(number) {
+            self.counts.reordered = self.counts.reordered.max(ahead);
+        } else {
             self.counts.duplicates += 1;
-            return;
         }
-        let ahead = u64::from(number.saturating_sub(self.next));
-        self.counts.reordered = self.counts.reordered.max(ahead);
-        while self.got.get(self.next as usize) == Some(&true) {
-            self.next += 1;
-        }
-        self.stream
-            .done(self.next, &mut self.notices, Notice::Received);
     }
-
-    fn wake(&mut self, _now: Ps) {}
 
     fn poll(&mut self, _now: Ps, out: &mut Vec<Packet>) {
         let due = self.due.drain(..);
         out.extend(due.map(|header| packet(&self.place, self.port, header, self.priority)));
     }
 
-    fn deadline(&self) -> Option<Ps> {
-        None
-    }
-
     fn notices(&mut self, out: &mut Vec<Notice>) {
-        out.append(&mut self.notices);
+        self.tally.notices(out);
     }
 
     fn counts(&self) -> EndCounts {

@@ -100,18 +100,9 @@ fn packet(place: &Place, port: u16, header: Header, priority: bool) -> Packet {
         _ => (ANSWER, false),
     };
     Packet {
-        src: place.host,
-        dst: place.peer,
-        end: place.peer_end,
-        port,
-        size,
         control: !data && priority,
         ect: data,
-        ce: false,
-        trimmed: false,
-        doomed: false,
-        came_by: 0,
-        body: Body::Roce(header),
+        ..Packet::new(place, port, size, Body::Roce(header))
     }
 }
 
@@ -279,15 +270,9 @@ impl End for Receiver {
         }
     }
 
-    fn wake(&mut self, _now: Ps) {}
-
     fn poll(&mut self, _now: Ps, out: &mut Vec<Packet>) {
         let due = self.due.drain(..);
         out.extend(due.map(|header| packet(&self.place, self.port, header, self.priority)));
-    }
-
-    fn deadline(&self) -> Option<Ps> {
-        None
     }
 
     fn notices(&mut self, out: &mut Vec<Notice>) {

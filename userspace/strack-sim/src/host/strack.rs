@@ -284,23 +284,16 @@ impl Strack {
     }
 
     fn packet(&self, transmit: &Transmit, header: [u8; 64], len: u8, payload: u16) -> Packet {
+        let size = u32::from(len) + u32::from(payload) + UDP_OVERHEAD;
+        let body = Body::Strack {
+            header,
+            len,
+            payload,
+        };
         Packet {
-            src: self.place.host,
-            dst: self.place.peer,
-            end: self.place.peer_end,
-            port: transmit.entropy,
-            size: u32::from(len) + u32::from(payload) + UDP_OVERHEAD,
             control: payload == 0 && self.priority,
             ect: transmit.ect,
-            ce: false,
-            trimmed: false,
-            doomed: false,
-            came_by: 0,
-            body: Body::Strack {
-                header,
-                len,
-                payload,
-            },
+            ..Packet::new(&self.place, transmit.entropy, size, body)
         }
     }
 }

@@ -13,7 +13,7 @@
 //! (RFC 6356) so that all subflows together take what one connection would. Data is
 //! given to whichever subflow has room; what a subflow lost by timeout is given to any.
 
-use super::stream::Stream;
+use super::tally::Tally;
 use super::Body;
 use super::End;
 use super::EndCounts;
@@ -175,25 +175,19 @@ pub fn connect(setup: &Setup, seeds: [u64; 2], places: [Place; 2]) -> (Sender, R
     let sender = Sender {
         place: places[0],
         setup: *setup,
-        stream: Stream::new(setup.mss),
+        tally: Tally::new(setup.mss, Notice::Acked),
         given: 0,
         again: VecDeque::new(),
-        done: Vec::new(),
-        done_to: 0,
         subflows: (0..setup.subflows).map(|i| Subflow::new(port(i))).collect(),
         turn: 0,
-        notices: Vec::new(),
         counts: EndCounts::default(),
     };
     let receiver = Receiver {
         place: places[1],
         port: 32_768 + (seeds[1] % 28_000) as u16,
         priority: setup.priority,
-        stream: Stream::new(setup.mss),
-        got: Vec::new(),
-        next: 0,
+        tally: Tally::new(setup.mss, Notice::Received),
         due: Vec::new(),
-        notices: Vec::new(),
         counts: EndCounts::default(),
     };
     (sender, receiver)
@@ -203,17 +197,14 @@ pub fn connect(setup: &Setup, seeds: [u64; 2], places: [Place; 2]) -> (Sender, R
 pub struct Sender {
     place: Place,
     setup: Setup,
-    stream: Stream,
-    /// Packets of the connection that were given to a subflow.
+    /// Packets of the connection, and which of them are acknowledged.
+    tally: Tally,
+    /// Those that were given to a subflow.
     given: u32,
     /// Packets to be given again.
     again: VecDeque<u32>,
-    /// Packets of the connection that are acknowledged.
-    done: Vec<bool>,
-    done_to: u32,
     subflows: Vec<Subflow>,
     turn: usize,
-    notices: Vec<Notice>,
     counts: EndCounts,
 }
 
@@ -227,7 +218,7 @@ impl Sender {
         }
         flight.fate = Fate::Lost;
         flow.flying -= 1;
-        if !self.done[flight.data as usize] {
+        if !self.tally.is_done(flight.data) {
             self.again.push_back(flight.data);
         }
     }
@@ -283,7 +274,7 @@ impl Sender {
             flow.window += increase;
         }
         self.advance(now, subflow);
-        self.note_done(data);
+        self.tally.set_done(data);
     }
 
     /// Looks at the oldest packets of a subflow: done, overtaken, or waited for.
@@ -306,24 +297,15 @@ impl Sender {
         flow.timeout_at = (flow.flying > 0).then(|| now + flow.rto(least));
     }
 
-    fn note_done(&mut self, data: u32) {
-        self.done[data as usize] = true;
-        while self.done.get(self.done_to as usize) == Some(&true) {
-            self.done_to += 1;
-        }
-        self.stream
-            .done(self.done_to, &mut self.notices, Notice::Acked);
-    }
-
     /// The next packet of the connection to be given to a subflow.
     fn next_data(&mut self) -> Option<(u32, bool)> {
         while let Some(data) = self.again.pop_front() {
-            if !self.done[data as usize] {
+            if !self.tally.is_done(data) {
                 return Some((data, true));
             }
         }
         let data = self.given;
-        (data < self.stream.len()).then(|| {
+        (data < self.tally.stream().len()).then(|| {
             self.given += 1;
             (data, false)
         })
@@ -332,8 +314,7 @@ impl Sender {
 
 impl End for Sender {
     fn post(&mut self, _now: Ps, message: u32, bytes: u64) {
-        self.stream.post(message, bytes);
-        self.done.resize(self.stream.len() as usize, false);
+        self.tally.post(message, bytes);
     }
 
     fn receive(&mut self, now: Ps, packet: &Packet) {
@@ -394,24 +375,16 @@ impl End for Sender {
         if flow.timeout_at.is_none() {
             flow.timeout_at = Some(now + flow.rto(least));
         }
+        let size = self.tally.stream().payload(data) + OVERHEAD;
+        let body = Body::Tcp(Header::Data {
+            subflow: subflow as u16,
+            number,
+            data,
+            sent: now,
+        });
         out.push(Packet {
-            src: self.place.host,
-            dst: self.place.peer,
-            end: self.place.peer_end,
-            port: flow.port,
-            size: self.stream.payload(data) + OVERHEAD,
-            control: false,
             ect: true,
-            ce: false,
-            trimmed: false,
-            doomed: false,
-            came_by: 0,
-            body: Body::Tcp(Header::Data {
-                subflow: subflow as u16,
-                number,
-                data,
-                sent: now,
-            }),
+            ..Packet::new(&self.place, flow.port, size, body)
         });
     }
 
@@ -423,7 +396,7 @@ impl End for Sender {
     }
 
     fn notices(&mut self, out: &mut Vec<Notice>) {
-        out.append(&mut self.notices);
+        self.tally.notices(out);
     }
 
     fn counts(&self) -> EndCounts {
@@ -440,18 +413,14 @@ pub struct Receiver {
     place: Place,
     port: u16,
     priority: bool,
-    stream: Stream,
-    got: Vec<bool>,
-    next: u32,
+    tally: Tally,
     due: Vec<Header>,
-    notices: Vec<Notice>,
     counts: EndCounts,
 }
 
 impl End for Receiver {
     fn post(&mut self, _now: Ps, message: u32, bytes: u64) {
-        self.stream.post(message, bytes);
-        self.got.resize(self.stream.len() as usize, false);
+        self.tally.post(message, bytes);
     }
 
     fn receive(&mut self, _now: Ps, packet: &Packet) {
@@ -474,48 +443,25 @@ impl End for Receiver {
             marked: packet.ce,
             sent,
         });
-        if std::mem::replace(&mut self.got[data as usize], true) {
-            self.counts.duplicates += 1;
-            return;
-        }
-        while self.got.get(self.next as usize) == Some(&true) {
-            self.next += 1;
-        }
-        self.stream
-            .done(self.next, &mut self.notices, Notice::Received);
+        self.counts.duplicates += u64::from(!self.tally.set_done(data));
     }
-
-    fn wake(&mut self, _now: Ps) {}
 
     fn poll(&mut self, _now: Ps, out: &mut Vec<Packet>) {
         for header in self.due.drain(..) {
             let Header::Ack { subflow, .. } = header else {
                 continue;
             };
+            // The way back of a subflow is as fixed as the way there.
+            let port = self.port ^ subflow;
             out.push(Packet {
-                src: self.place.host,
-                dst: self.place.peer,
-                end: self.place.peer_end,
-                // The way back of a subflow is as fixed as the way there.
-                port: self.port ^ subflow,
-                size: OVERHEAD,
                 control: self.priority,
-                ect: false,
-                ce: false,
-                trimmed: false,
-                doomed: false,
-                came_by: 0,
-                body: Body::Tcp(header),
+                ..Packet::new(&self.place, port, OVERHEAD, Body::Tcp(header))
             });
         }
     }
 
-    fn deadline(&self) -> Option<Ps> {
-        None
-    }
-
     fn notices(&mut self, out: &mut Vec<Notice>) {
-        out.append(&mut self.notices);
+        self.tally.notices(out);
     }
 
     fn counts(&self) -> EndCounts {

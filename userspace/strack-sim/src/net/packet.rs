@@ -6,6 +6,7 @@
 
 use super::LinkId;
 use crate::host::Body;
+use crate::host::Place;
 
 /// The slot of a packet.
 pub type PacketId = u32;
@@ -37,6 +38,26 @@ pub struct Packet {
     pub came_by: LinkId,
     /// What the transport wrote.
     pub body: Body,
+}
+
+impl Packet {
+    /// A packet that leaves `place` for the other end.
+    pub fn new(place: &Place, port: u16, size: u32, body: Body) -> Self {
+        Self {
+            src: place.host,
+            dst: place.peer,
+            end: place.peer_end,
+            port,
+            size,
+            control: false,
+            ect: false,
+            ce: false,
+            trimmed: false,
+            doomed: false,
+            came_by: 0,
+            body,
+        }
+    }
 }
 
 /// All packets on their way.

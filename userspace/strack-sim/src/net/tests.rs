@@ -2,8 +2,9 @@
 //! Links and switches with made-up packets.
 
 use super::*;
-use crate::host::tcp::Header;
+use crate::host::roce::Header;
 use crate::host::Body;
+use crate::host::Place;
 use crate::random::Stream;
 use crate::time::Ps;
 
@@ -11,24 +12,14 @@ const RATE: u64 = 100_000_000_000;
 const DELAY: Ps = 1_000_000;
 
 fn packet(dst: u32, port: u16, size: u32) -> Packet {
+    let place = Place {
+        host: 0,
+        peer: dst,
+        peer_end: 1,
+    };
     Packet {
-        src: 0,
-        dst,
-        end: 1,
-        port,
-        size,
-        control: false,
         ect: true,
-        ce: false,
-        trimmed: false,
-        doomed: false,
-        came_by: 0,
-        body: Body::Tcp(Header::Ack {
-            subflow: 0,
-            number: 0,
-            marked: false,
-            sent: 0,
-        }),
+        ..Packet::new(&place, port, size, Body::Roce(Header::Notification))
     }
 }
 

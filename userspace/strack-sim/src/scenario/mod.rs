@@ -104,7 +104,35 @@ impl Scenario {
         if plan.messages.iter().all(|message| message.class != 0) {
             return bad("workload: no messages in the time there is".to_string());
         }
+        plan.check(self.limit.0)?;
         Ok(plan)
+    }
+
+    /// What each part cannot know by itself.
+    pub fn check(&self) -> Result<(), BadInput> {
+        if self.limit.0 == 0 {
+            return bad("limit: a run without any time".to_string());
+        }
+        if self.wait_for_background && self.background.is_empty() {
+            return bad("wait-for-background: there is no background".to_string());
+        }
+        let late = self.schedule.iter().find(|change| change.at >= self.limit);
+        if let Some(change) = late {
+            return bad(format!(
+                "schedule: '{}' changes when the run is over, see limit",
+                change.link
+            ));
+        }
+        let background = self.background.iter().map(|other| &other.transport);
+        let largest = background.chain([&self.transport]).map(|one| one.mtu).max();
+        let rules = self.queue.rules(&self.topology)?;
+        if rules.capacity < largest.unwrap_or(0).into() {
+            return bad(format!(
+                "queue: a capacity of {} bytes takes no full packet",
+                rules.capacity
+            ));
+        }
+        Ok(())
     }
 }
 

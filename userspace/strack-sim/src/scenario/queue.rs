@@ -81,8 +81,13 @@ impl Queue {
         if self.pfc && self.capacity.is_some() {
             return bad("queue: with pfc the capacity is not the limit, pfc-stop is".to_string());
         }
-        if capacity == 0 {
-            return bad("queue: a capacity of zero takes no packet".to_string());
+        let unused = match self.ecn {
+            Marking::Off => [self.ecn_min, self.ecn_max].iter().any(Option::is_some),
+            Marking::Step => self.ecn_max.is_some(),
+            Marking::Red => false,
+        };
+        if unused {
+            return bad("queue: thresholds that this kind of ecn has no use for".to_string());
         }
         let (min, max) = (or(self.ecn_min, pipe / 5), or(self.ecn_max, pipe / 5 * 4));
         if self.ecn == Marking::Red && min >= max {

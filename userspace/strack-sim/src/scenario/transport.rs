@@ -119,6 +119,9 @@ impl Default for Transport {
     }
 }
 
+/// Most connections of a pair of hosts: each costs memory.
+const MOST_CONNECTIONS: u32 = 1024;
+
 /// How long hosts wait that expect a network without losses.
 const LOSSLESS_RTO: Ps = (4_096 * NSEC) << 14;
 
@@ -170,24 +173,64 @@ impl Transport {
                 9000 + headers
             ));
         }
-        if self.connections == 0 {
-            return bad("transport: no connection between two hosts carries nothing".to_string());
+        if !(1..=MOST_CONNECTIONS).contains(&self.connections) {
+            return bad(format!(
+                "transport: {} connections between two hosts; 1 to {MOST_CONNECTIONS} are possible",
+                self.connections
+            ));
         }
+        self.check_zeros()?;
+        self.check_kind()?;
         if self.read_rate == Some(Rate(0)) {
             return bad("transport: who reads at rate zero never has a message".to_string());
         }
         if self.read_slow_until.is_some() && self.read_rate.is_none() {
             return bad("transport: read-slow-until needs a read-rate".to_string());
         }
-        let peculiar = self.read_rate.is_some() || self.lose_last > 0;
-        if peculiar && self.kind != Kind::Strack {
-            return bad("transport: read-rate and lose-last are for strack only".to_string());
-        }
         if !(1..=256).contains(&self.paths) {
             return bad(format!(
                 "transport: {} paths; 1 to 256 are possible",
                 self.paths
             ));
+        }
+        Ok(())
+    }
+
+    /// Numbers that must not be zero.
+    fn check_zeros(&self) -> Result<(), BadInput> {
+        let zeros = [
+            ("burst", self.burst == 0),
+            ("initial-window", self.initial_window == Some(Size(0))),
+            ("receive-window", self.receive_window == Some(Size(0))),
+            ("window-packets", self.window_packets == Some(0)),
+            ("target", self.target == Some(Time(0))),
+            ("rto-min", self.rto_min == Some(Time(0))),
+            ("rto-initial", self.rto_initial == Some(Time(0))),
+        ];
+        match zeros.iter().find(|(_, zero)| *zero) {
+            Some((name, _)) => bad(format!("transport.{name} is zero")),
+            None => Ok(()),
+        }
+    }
+
+    /// Settings that another kind of transport has.
+    fn check_kind(&self) -> Result<(), BadInput> {
+        let of_strack = [
+            ("policy", self.policy.is_some()),
+            ("profile", self.profile.0 != config::Profile::Stellar),
+            ("target", self.target.is_some()),
+            ("rto-initial", self.rto_initial.is_some()),
+            ("window-packets", self.window_packets.is_some()),
+            ("receive-window", self.receive_window.is_some()),
+            ("read-rate", self.read_rate.is_some()),
+            ("lose-last", self.lose_last > 0),
+        ];
+        let odd = of_strack.iter().find(|(_, set)| *set);
+        if let (Some((name, _)), true) = (odd, self.kind != Kind::Strack) {
+            return bad(format!("transport: {name} is for strack only"));
+        }
+        if !self.dcqcn && self.kind != Kind::Roce {
+            return bad("transport: dcqcn is for roce only".to_string());
         }
         Ok(())
     }
@@ -231,7 +274,7 @@ impl Transport {
             initial_window: initial,
             ack_every_bytes: self.ack_bytes.0 as u32,
             max_ack_delay: ns(self.ack_delay.map_or(idle_rtt, |time| time.0)),
-            burst_max: self.burst.max(1),
+            burst_max: self.burst,
             ..Config::default()
         };
         config.set_profile(self.profile.0);

@@ -112,6 +112,13 @@ impl Workload {
         if self.stride == 0 {
             return bad("workload: a stride of zero is always the same host".to_string());
         }
+        let sends = matches!(
+            self.pattern,
+            Pattern::Pair | Pattern::Incast | Pattern::Victim
+        );
+        if self.senders.is_some() && !sends {
+            return bad("workload: senders are for pair, incast and victim".to_string());
+        }
         let mut plan = self.among(hosts, topology, random)?;
         plan.rename(|host| self.first + self.stride * host);
         Ok(plan)

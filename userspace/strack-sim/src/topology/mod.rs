@@ -30,6 +30,7 @@ use crate::scenario::bad;
 use crate::scenario::BadInput;
 use crate::scenario::Scenario;
 use crate::time::Ps;
+use crate::time::SEC;
 use crate::unit::Rate;
 use crate::unit::Time;
 use serde::Deserialize;
@@ -93,6 +94,29 @@ struct Shape {
     core_uplinks: u32,
 }
 
+/// A byte takes a picosecond, which is what time is counted in.
+const FASTEST: Rate = Rate(8_000_000_000_000);
+
+const LONGEST_DELAY: Time = Time(SEC);
+
+/// Most cables of a network: each costs memory.
+const MOST_CABLES: u64 = 4_000_000;
+
+impl Shape {
+    /// Cables of one plane.
+    fn cables(&self) -> u64 {
+        let wide = u64::from;
+        let above_tors = wide(self.tors) * wide(self.uplinks);
+        let above_aggs = if self.tiers == 3 {
+            let pods = wide(self.tors / self.tors_per_pod);
+            (pods * wide(self.uplinks)).saturating_mul(self.core_uplinks.into())
+        } else {
+            0
+        };
+        above_aggs.saturating_add(wide(self.hosts) + above_tors)
+    }
+}
+
 impl Topology {
     fn shape(&self) -> Result<Shape, BadInput> {
         let hosts = self.hosts;
@@ -107,6 +131,10 @@ impl Topology {
         positive("planes", self.planes)?;
         if self.rate.0 == 0 || self.fabric_rate.is_some_and(|rate| rate.0 == 0) {
             return bad("topology: a link of rate zero carries nothing".to_string());
+        }
+        let fastest = self.rate.max(self.fabric_rate.unwrap_or(self.rate));
+        if fastest > FASTEST || self.delay > LONGEST_DELAY {
+            return bad("topology: links have up to 8T, and a delay of up to 1s".to_string());
         }
         let (hosts_per_tor, tors_per_pod) = match self.tiers {
             2 => {
@@ -128,7 +156,8 @@ impl Topology {
         };
         positive("hosts-per-tor", hosts_per_tor)?;
         positive("tors-per-pod", tors_per_pod)?;
-        if hosts % (hosts_per_tor * tors_per_pod) != 0 {
+        let of_pod = u64::from(hosts_per_tor) * u64::from(tors_per_pod);
+        if u64::from(hosts) % of_pod != 0 {
             return bad(format!(
                 "topology: {hosts} hosts cannot be divided among ToRs of {hosts_per_tor} hosts\
                  {}",
@@ -150,6 +179,9 @@ impl Topology {
             tors_per_pod,
             core_uplinks: positive("core-uplinks", core_uplinks)?,
         };
+        if shape.cables().saturating_mul(self.planes.into()) > MOST_CABLES {
+            return bad(format!("topology: more than {MOST_CABLES} cables"));
+        }
         if hosts % self.rails != 0 || (self.rails > 1 && shape.tors % self.rails != 0) {
             return bad(format!(
                 "topology: {hosts} hosts below {} ToRs have no {} rails",

@@ -2,8 +2,9 @@
 //! Every host reaches every other, over as many links as there should be.
 
 use super::*;
-use crate::host::tcp::Header;
+use crate::host::roce::Header;
 use crate::host::Body;
+use crate::host::Place;
 use crate::net::Packet;
 
 fn scenario(topology: Topology) -> Scenario {
@@ -15,25 +16,12 @@ fn scenario(topology: Topology) -> Scenario {
 
 /// The names of the links a packet passes.
 fn way(net: &mut Net, src: u32, dst: u32, port: u16, plane: usize) -> Vec<String> {
-    let packet = Packet {
-        src,
-        dst,
-        end: 0,
-        port,
-        size: 100,
-        control: false,
-        ect: false,
-        ce: false,
-        trimmed: false,
-        doomed: false,
-        came_by: 0,
-        body: Body::Tcp(Header::Ack {
-            subflow: 0,
-            number: 0,
-            marked: false,
-            sent: 0,
-        }),
+    let place = Place {
+        host: src,
+        peer: dst,
+        peer_end: 0,
     };
+    let packet = Packet::new(&place, port, 100, Body::Roce(Header::Notification));
     let mut link = net.uplinks[src as usize][plane];
     let mut names = vec![net.names[link as usize].clone()];
     while let Node::Switch(switch) = net.links[link as usize].to {

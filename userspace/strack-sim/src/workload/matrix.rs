@@ -21,6 +21,7 @@ use super::Trigger;
 use crate::scenario::bad;
 use crate::scenario::BadInput;
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// The lines of a matrix, taken apart one after the other.
@@ -30,6 +31,8 @@ struct Reader {
     connections: Option<usize>,
     triggers: Option<usize>,
     plan: Plan,
+    /// Numbers of the messages.
+    ids: HashSet<u64>,
     /// Triggers by their number in the file, and whether they were defined.
     numbers: HashMap<u64, (u32, bool)>,
 }
@@ -56,12 +59,21 @@ fn number<T: std::str::FromStr>(word: Option<&&str>, what: &str) -> Result<T, St
         .map_err(|_| format!("'{word}' is not a number for {what}"))
 }
 
+/// Takes the number of a line that stands in a matrix once.
+fn once<T: std::str::FromStr>(value: &mut Option<T>, words: &[&str]) -> Result<(), String> {
+    let new = number(words.get(1), words[0])?;
+    match value.replace(new) {
+        Some(_) => Err(format!("'{}' for the second time", words[0])),
+        None => Ok(()),
+    }
+}
+
 impl Reader {
     fn line(&mut self, words: &[&str]) -> Result<(), String> {
         match words[0] {
-            "Nodes" => self.nodes = Some(number(words.get(1), "Nodes")?),
-            "Connections" => self.connections = Some(number(words.get(1), "Connections")?),
-            "Triggers" => self.triggers = Some(number(words.get(1), "Triggers")?),
+            "Nodes" => once(&mut self.nodes, words)?,
+            "Connections" => once(&mut self.connections, words)?,
+            "Triggers" => once(&mut self.triggers, words)?,
             "trigger" => self.trigger(&words[1..])?,
             pair if pair.contains("->") => self.message(pair, &words[1..])?,
             word => return Err(format!("'{word}' begins no line of a matrix")),
@@ -120,8 +132,14 @@ impl Reader {
             on_received: None,
             class: 0,
         };
+        let mut keys = HashSet::new();
         for pair in words.chunks(2) {
             let (key, value) = (pair[0], pair.get(1));
+            // Either of these says when it starts.
+            let meaning = if key == "trigger" { "start" } else { key };
+            if !keys.insert(meaning) {
+                return Err(format!("a second '{meaning}' of a connection"));
+            }
             match key {
                 "start" => message.start = Start::At(number(value, key)?),
                 "size" => message.bytes = number(value, key)?,
@@ -132,9 +150,14 @@ impl Reader {
                 "recv_done_trigger" => {
                     message.on_received = Some(self.place(number(value, key)?));
                 }
-                // Without a meaning here: every message has a number, and all have
-                // the same priority.
-                "id" | "prio" => drop(number::<u64>(value, key)?),
+                "id" => {
+                    let id = number(value, key)?;
+                    if !self.ids.insert(id) {
+                        return Err(format!("a second connection {id}"));
+                    }
+                }
+                // Without a meaning here: all have the same priority.
+                "prio" => drop(number::<u64>(value, key)?),
                 _ => return Err(format!("'{key}' is no property of a connection")),
             }
         }
@@ -269,6 +292,10 @@ trigger id 1 barrier count 2
             ("barrier", "sometimes", "'sometimes' is no kind of trigger"),
             ("Nodes 16\n", "", "no line 'Nodes N'"),
             ("id 3", "color 3", "'color' is no property"),
+            ("id 3", "id 2", "line 6: a second connection 2"),
+            ("Triggers 1", "Nodes 8", "'Nodes' for the second time"),
+            ("start 0", "start 0 start 1", "line 4: a second 'start'"),
+            ("start 0", "start 0 trigger 1", "line 4: a second 'start'"),
         ];
         for (from, to, message) in cases {
             let error = read(&TEXT.replace(from, to)).unwrap_err().to_string();

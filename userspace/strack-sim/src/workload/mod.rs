@@ -10,7 +10,12 @@ pub mod matrix;
 pub mod pattern;
 pub mod sizes;
 
+use crate::scenario::bad;
+use crate::scenario::BadInput;
 use crate::time::Ps;
+
+/// Most bytes of all messages together: numbers of packets are kept for each.
+const MOST_BYTES: u128 = 1_000_000_000_000;
 
 /// When a message starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +55,16 @@ pub struct Trigger {
     pub starts: Vec<u32>,
 }
 
+impl Trigger {
+    /// A message is done for which `needs` waits. Says whether it was the last of them; who is
+    /// done after that changes nothing.
+    pub fn count(needs: &mut u32) -> bool {
+        let last = *needs == 1;
+        *needs = needs.saturating_sub(1);
+        last
+    }
+}
+
 /// A whole workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -72,6 +87,51 @@ impl Plan {
             class: 0,
         });
         (self.messages.len() - 1) as u32
+    }
+
+    /// Whether all messages can be sent, begin before `limit`, and are not too long.
+    pub fn check(&self, limit: Ps) -> Result<(), BadInput> {
+        let bytes = self
+            .messages
+            .iter()
+            .map(|message| u128::from(message.bytes));
+        if bytes.sum::<u128>() > MOST_BYTES {
+            return bad("workload: more than 1 TB".to_string());
+        }
+        let late = |message: &Message| matches!(message.start, Start::At(at) if at >= limit);
+        if self.messages.iter().any(late) {
+            return bad("workload: a message begins when the run is over, see limit".to_string());
+        }
+        let never = self.messages.len() - self.sendable();
+        if never > 0 {
+            return bad(format!(
+                "workload: nothing ever starts {never} of the messages"
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many messages are sent if each one that is arrives.
+    fn sendable(&self) -> usize {
+        let mut needs: Vec<u32> = self.triggers.iter().map(|one| one.needs).collect();
+        let at_times = (0_u32..).zip(&self.messages);
+        let at_times = at_times.filter(|(_, message)| matches!(message.start, Start::At(_)));
+        let mut sent: Vec<u32> = at_times.map(|(number, _)| number).collect();
+        let mut done = 0;
+        while let Some(number) = sent.pop() {
+            done += 1;
+            let message = &self.messages[number as usize];
+            for trigger in [message.on_acked, message.on_received]
+                .into_iter()
+                .flatten()
+            {
+                let trigger = trigger as usize;
+                if Trigger::count(&mut needs[trigger]) {
+                    sent.extend_from_slice(&self.triggers[trigger].starts);
+                }
+            }
+        }
+        done
     }
 
     /// Gives hosts other numbers.

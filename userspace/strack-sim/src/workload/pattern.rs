@@ -36,6 +36,7 @@ pub fn pair(hosts: u32, bytes: u64, flows: u32) -> Result<Plan, BadInput> {
     if hosts < 2 {
         return bad(format!("workload: no pair among {hosts} host"));
     }
+    few(flows.into())?;
     let mut plan = Plan::default();
     for _ in 0..flows {
         plan.at(0, 0, hosts - 1, bytes);
@@ -61,7 +62,7 @@ pub fn incast(hosts: u32, bytes: u64, senders: u32) -> Result<Plan, BadInput> {
 /// An incast to host 0, and one message to host 1, which is below the same switch.
 /// That message is the first.
 pub fn victim(hosts: u32, bytes: u64, senders: u32) -> Result<Plan, BadInput> {
-    if hosts < 3 || senders + 3 > hosts {
+    if hosts < 3 || senders > hosts - 3 {
         return bad(format!(
             "workload: no victim of {senders} senders among {hosts} hosts"
         ));
@@ -82,6 +83,7 @@ pub fn all_to_all(hosts: u32, bytes: u64, parallel: u32) -> Result<Plan, BadInpu
             "workload: no all-to-all of {hosts} hosts, {parallel} messages at a time"
         ));
     }
+    few(f64::from(hosts) * f64::from(hosts))?;
     let mut plan = Plan::default();
     for src in 0..hosts {
         let mut sent: Vec<u32> = Vec::new();
@@ -106,6 +108,7 @@ pub fn ring_all_reduce(ring: &[u32], bytes: u64) -> Result<Plan, BadInput> {
     if n < 2 {
         return bad(format!("workload: no ring of {n} host"));
     }
+    few(2.0 * n as f64 * n as f64)?;
     let part = (bytes / n as u64).max(1);
     let mut plan = Plan::default();
     let neighbour = |i: usize| ring[(i + 1) % n];
@@ -129,6 +132,7 @@ pub fn tree_all_reduce(hosts: u32, bytes: u64, parts: u32) -> Result<Plan, BadIn
             "workload: no tree of {hosts} hosts in {parts} parts"
         ));
     }
+    few(2.0 * f64::from(hosts) * f64::from(parts))?;
     let part = (bytes / u64::from(parts)).max(1);
     let mut plan = Plan::default();
     for _ in 0..parts {
@@ -164,6 +168,17 @@ pub fn tree_all_reduce(hosts: u32, bytes: u64, parts: u32) -> Result<Plan, BadIn
     Ok(plan)
 }
 
+/// Most messages that are drawn: each costs memory.
+const MOST_DRAWN: f64 = 1e7;
+
+/// Whether so many messages are not too many.
+fn few(messages: f64) -> Result<(), BadInput> {
+    if messages > MOST_DRAWN {
+        return bad(format!("workload: {messages:.0} messages are too many"));
+    }
+    Ok(())
+}
+
 /// Messages that come at random times, as many as make up `load` of what hosts can
 /// send.
 pub struct Poisson {
@@ -182,7 +197,8 @@ pub struct Poisson {
 impl Poisson {
     /// All messages.
     pub fn plan(&self, hosts: u32, random: &mut Random) -> Result<Plan, BadInput> {
-        if hosts < 2 || self.load <= 0.0 || self.load > 1.0 {
+        let possible = self.load > 0.0 && self.load <= 1.0;
+        if hosts < 2 || !possible {
             return bad(format!(
                 "workload: no load of {} among {hosts} hosts",
                 self.load
@@ -190,6 +206,7 @@ impl Poisson {
         }
         let bytes_per_sec = self.load * self.rate as f64 / 8.0 * f64::from(hosts);
         let interval = self.sizes.mean(self.bytes) / bytes_per_sec * SEC as f64;
+        few(self.duration as f64 / interval)?;
         let mut plan = Plan::default();
         let mut at = 0.0;
         loop {
@@ -222,6 +239,7 @@ impl OnOff {
         if self.period == 0 {
             return bad("workload: on-off without a period".to_string());
         }
+        few(f64::from(hosts) * self.duration as f64 / self.period as f64)?;
         let mut plan = Plan::default();
         for (src, dst) in cycle(hosts, random)? {
             let mut at = random.below(self.period);
