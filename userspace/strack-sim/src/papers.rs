@@ -13,6 +13,7 @@ use strack_report::table;
 use strack_sim::paper::html;
 use strack_sim::paper::Extent;
 use strack_sim::paper::Paper;
+use strack_sim::paper::Progress;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -32,8 +33,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let bar = ProgressBar::new_spinner().with_style(
-        ProgressStyle::with_template("{spinner} run {pos}: {msg} {elapsed}")
+    let bar = ProgressBar::new(0).with_style(
+        ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}")
             .expect("a template that is always the same"),
     );
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
@@ -46,9 +47,10 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         },
         seed: args.seed,
         report: &mut report,
-        progress: &mut |name| {
-            bar.inc(1);
-            bar.set_message(name.to_string());
+        progress: &mut |step| match step {
+            Progress::Sections(count) => bar.set_length(count as u64),
+            Progress::Run(name) => bar.set_message(name.to_string()),
+            Progress::Made => bar.inc(1),
         },
     };
     let sections = paper.sections(args.only.as_deref())?;

@@ -78,6 +78,8 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         let mut row = vec![policy.to_string()];
         row.extend(speeds.iter().map(|speed| format!("{speed:.1}")));
         row.push(format!("{:.0} %", left * 100.0));
+        let published = ["round_robin", "oblivious"].contains(&policy);
+        row.push(if published { "50" } else { "" }.to_string());
         rows.push(row);
     }
     Ok(Section {
@@ -92,7 +94,14 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
              robin or oblivious spraying over 128 paths beside static jobs, and oblivious ahead \
              of round robin beside on-off ones."
         ),
-        head: words(&["policy", "alone", "static", "on-off", "worst of alone"]),
+        head: words(&[
+            "policy",
+            "alone",
+            "static",
+            "on-off",
+            "worst of alone",
+            "published, static",
+        ]),
         rows,
         plot: None,
     })

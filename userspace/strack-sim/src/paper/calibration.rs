@@ -184,9 +184,10 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
              bandwidth-delay product and trim what does not fit. What differs: the window is this \
              project's own version of NSCC; a trimmed packet is answered and sent again at once \
              in both, but here its path is not left. The incasts use \
-             the profile that looks for losses, as there: some headers are lost, too. With 16 oblivious paths about 1,800 of \
+             the profile that looks for losses, as there: some headers are lost, too. With 16 oblivious paths about 1,900 of \
              62,720 packets are trimmed here and 900 there, with 128 paths 200 to 500 and 90 to \
-             170, and in the incast of 127 some 65,000 and 72,600. With 4 to 16 paths the slowest \
+             170, and in the incast of 127 a third of the 72,600 there, since a sender whose \
+             window is one packet waits here between tries. With 4 to 16 paths the slowest \
              of 128 flows depends on the seed more than on the simulator, so only the means are \
              held to 10 % there."
         ),

@@ -22,8 +22,9 @@ pub fn page(sections: &[Section], targets: &str) -> String {
          <h1>What papers report, simulated</h1>\n\
          <p>The hosts run the protocol code of the kernel module; peers were written for this \
          comparison and checked against what is known of them in closed form (go-back-N) or \
-         from their papers (DCQCN's steps and its flows \
-         into one link, DCTCP's queue). The raw figures are in \
+         from their papers (DCQCN's steps and its flows into one link, DCTCP's queue, MPTCP's \
+         use of more subflows, MP-RDMA's leaving of slow paths). Where a result depends on \
+         what was chosen in modelling, the section says so. The raw figures are in \
          <a href=\"report.json\">report.json</a>.</p>\n"
     );
     for section in sections {

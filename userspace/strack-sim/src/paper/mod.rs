@@ -54,8 +54,19 @@ pub struct Paper<'a> {
     pub seed: u64,
     /// The figures.
     pub report: &'a mut Report,
-    /// Told before each run what it is.
-    pub progress: &'a mut dyn FnMut(&str),
+    /// Told how it goes on.
+    pub progress: &'a mut dyn FnMut(Progress<'_>),
+}
+
+/// What is being done.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// So many sections are to be made.
+    Sections(usize),
+    /// This run begins.
+    Run(&'a str),
+    /// A section is made.
+    Made,
 }
 
 /// What makes a section.
@@ -78,19 +89,23 @@ impl Paper<'_> {
     pub fn sections(&mut self, only: Option<&str>) -> Result<Vec<Section>, BadInput> {
         let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
         let sections = SECTIONS.iter().filter(|(name, _)| wanted(name));
-        let made: Vec<Section> = sections
-            .map(|(_, section)| section(self))
-            .collect::<Result<_, _>>()?;
-        if made.is_empty() {
+        let sections: Vec<_> = sections.collect();
+        if sections.is_empty() {
             let names = SECTIONS.map(|(name, _)| name);
             return bad(format!("no such section: {}", names.join(", ")));
+        }
+        (self.progress)(Progress::Sections(sections.len()));
+        let mut made = Vec::new();
+        for (_, section) in sections {
+            made.push(section(self)?);
+            (self.progress)(Progress::Made);
         }
         Ok(made)
     }
 
     /// Runs one scenario.
     fn run(&mut self, name: &str, text: &str, changes: &[String]) -> Result<Outcome, BadInput> {
-        (self.progress)(name);
+        (self.progress)(Progress::Run(name));
         let scenario = Scenario::read(text, changes)?;
         Ok(Sim::new(&scenario)?.run(scenario.limit.0))
     }
