@@ -310,6 +310,75 @@ fn grows_quickly_on_slow_links_too() {
     assert!(rounds <= 10, "{rounds}");
 }
 
+/// Four links of 100 Mb/s and a base RTT of 250 us, told as 100; packets of 4200 bytes.
+fn slow_fabric() -> NsccConfig {
+    NsccConfig {
+        link_bytes_per_sec: 50_000_000,
+        config_base_rtt: 100 * USEC,
+        mtu: 4200,
+        initial_window: 4 * 4200,
+        min_target: 100 * USEC,
+        params: params(),
+    }
+}
+
+/// A flow that begins in others' queue takes it for a part of its base RTT: 1.5 ms of 1.75.
+/// Once its packets are marked and late, it gives way like the others. Marks alone are nothing.
+#[test]
+fn others_queue_is_no_base_rtt() {
+    let after = |first: Ns, rtt: Ns| {
+        let mut window = window(slow_fabric());
+        let ack = |rtt, marked| Acked {
+            inflight: 4 * 4200,
+            len: 4200,
+            marked: if marked { Some(4200) } else { None },
+            ..acked(4200, marked, Some(rtt))
+        };
+        window.on_ack(SEC, &ack(first, false));
+        let before = window.cwnd();
+        for i in 1..=12 {
+            window.on_ack(SEC + i * MSEC, &ack(rtt, true));
+        }
+        (before, window.cwnd())
+    };
+    let (before, late) = after(1750 * USEC, 3500 * USEC);
+    assert!(late * 10 < before * 8, "{before} to {late}");
+    let (before, same) = after(1750 * USEC, 1800 * USEC);
+    assert!(same >= before, "{before} to {same}");
+    // Who knows the base RTT does the same.
+    let (before, known) = after(250 * USEC, 3500 * USEC);
+    assert!(known * 10 < before * 8, "{before} to {known}");
+}
+
+/// The base RTT of a narrow window is not doubted at first if packets take longer and none is
+/// marked; if one is marked and late, a single packet verifies it.
+#[test]
+fn marks_decide_how_narrow_windows_verify() {
+    let least = |rtts: [Ns; 2], marked: bool, rounds: u64| {
+        let mut window = window(slow_fabric());
+        let mut least = u64::MAX;
+        for i in 0..rounds {
+            let rtt = rtts[usize::from(i > 0)];
+            let ack = Acked {
+                inflight: window.cwnd(),
+                len: 4200,
+                marked: if marked && i % 4 == 3 {
+                    Some(4200)
+                } else {
+                    None
+                },
+                ..acked(4200, false, Some(rtt))
+            };
+            window.on_ack(SEC + i * 4 * MSEC, &ack);
+            least = least.min(window.cwnd());
+        }
+        least
+    };
+    let rtts = [250 * USEC, 1100 * USEC];
+    assert!(least(rtts, false, 30) > 2 * 4200);
+    assert_eq!(least([900 * USEC, 1900 * USEC], true, 30), 4200);
+}
+
 #[test]
 fn idle_window_does_not_grow() {
     let mut window = window(config());

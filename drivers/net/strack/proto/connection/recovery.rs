@@ -230,21 +230,29 @@ impl Connection {
         if !self.rtt.sampled() || self.recovery.expiries > 0 || self.tx.in_flight() == 0 {
             return;
         }
-        let target = self.target_delay();
-        let mut wait = self.recovery.patience.probe(&self.rtt, target);
-        if !self.recovers_early() {
-            let long = self.rtt.base().saturating_mul(3);
-            if self.is_starting() {
-                // The RTT is that of full queues, which nothing comes out of any more.
-                wait = long.max(self.rtt.base().saturating_add(target));
-            } else if self.tx.backlog() > 0 {
-                wait = wait.max(long);
-            }
-        }
+        let wait = self.tail_wait();
         if wait < self.rto() {
             let since = self.silent_since(now);
             let at = since.saturating_add(wait).max(now);
             self.timers.set(Timer::TailProbe, at);
+        }
+    }
+
+    /// Silence after which a probe is sent.
+    fn tail_wait(&self) -> Ns {
+        let target = self.target_delay();
+        let wait = self.recovery.patience.probe(&self.rtt, target);
+        if self.recovers_early() {
+            return wait;
+        }
+        let long = self.rtt.base().saturating_mul(3);
+        if self.is_starting() {
+            // The RTT is that of full queues, which nothing comes out of any more.
+            long.max(self.rtt.base().saturating_add(target))
+        } else if self.tx.backlog() > 0 {
+            wait.max(long)
+        } else {
+            wait
         }
     }
 
@@ -301,10 +309,8 @@ impl Connection {
 
     pub(super) fn on_tail_timer(&mut self, now: Ns) {
         let (paths, age, other) = if self.asks_many() {
-            let (patience, target) = (&self.recovery.patience, self.target_delay());
             // What left right behind the oldest packet is not worth a round of its own.
-            let age = patience.probe(&self.rtt, target);
-            let age = age.saturating_sub(self.probe_grace());
+            let age = self.tail_wait().saturating_sub(self.probe_grace());
             // An administrator may have denied it since.
             let heard_on = self.recovery.heard_on;
             let other = heard_on.filter(|&entropy| self.spray.carries(entropy));
@@ -318,6 +324,9 @@ impl Connection {
         self.recovery.tail.choose(entropies, paths, other);
         if self.recovery.tail.is_pending() {
             self.probe_due = Some(Probe::Tail);
+        } else {
+            // Nothing is overdue yet: it was meanwhile that packets came to be waited for longer.
+            self.arm_tail_probe(now);
         }
     }
 
@@ -410,19 +419,23 @@ impl Connection {
             self.stats.fast_retx += 1;
         }
         let len = u64::from(slot.len);
-        // A path whose probe was answered is not dead.
-        let works = cause == Cause::Probe && self.asks_many();
+        // A path whose probe was answered is not dead. Of one that was not asked, because others
+        // have told enough, nothing is known.
+        let answered = self.recovery.tail.on_loss(slot.sent_at, slot.entropy);
+        let by_probe = cause == Cause::Probe && self.asks_many();
         let delayed = self.rtt.delay_median() >= self.target_delay();
-        let kind = if works {
-            Feedback::Nack
+        let kind = if by_probe {
+            answered.then_some(Feedback::Nack)
         } else if delayed {
-            Feedback::Overflow
+            Some(Feedback::Overflow)
         } else {
-            Feedback::Timeout
+            Some(Feedback::Timeout)
         };
         self.spray.lost(slot.entropy, len, now);
-        self.path_feedback(slot.entropy, kind, now);
-        if !works && self.recovery.expiries <= 1 {
+        if let Some(kind) = kind {
+            self.path_feedback(slot.entropy, kind, now);
+        }
+        if !by_probe && self.recovery.expiries <= 1 {
             let timeout = self.timeout();
             // Neither the packet nor the probe behind it was heard of, but another path's
             // probe was: a link that loses some packets hardly does that, one that died does,
@@ -493,7 +506,7 @@ impl Connection {
         let grace = self.probe_grace();
         let until = now.saturating_sub(grace);
         self.lose_overtaken_by_probes(now, until);
-        if self.recovery.tail.all_answered(until) {
+        if self.recovery.tail.all_lost(until) {
             self.lose_the_rest(now);
         }
         let answered = self.recovery.tail.answered_after(until);
@@ -548,7 +561,7 @@ impl Connection {
         }
     }
 
-    /// The oldest packets are missing on as many paths as were asked, all of which answer:
+    /// Eight paths were asked, all answer, and each has lost a packet:
     /// a queue that they share has overflown. So those that left with them on other paths
     /// are not asked for one by one.
     fn lose_the_rest(&mut self, now: Ns) {

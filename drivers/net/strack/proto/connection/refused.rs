@@ -160,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Whether the peer had no room for a packet a moment ago.
+    /// Whether there was no room for a packet a moment ago.
     pub(super) fn rests(&self) -> bool {
         self.timers.get(Timer::Rest).is_some()
     }

@@ -116,9 +116,10 @@ impl Connection {
     /// The next of these tries. They come after the packet that is sent again: an answer that
     /// does not know of it shall mean something.
     pub(super) fn poll_try(&mut self, now: Ns) -> Option<Transmit> {
+        let oldest = self.tx.get(self.tx.una()).map(|slot| slot.entropy);
         let silence = &mut self.recovery.silence;
         silence.left = silence.left.checked_sub(1)?;
-        let entropy = self.spray.next_try()?;
+        let entropy = self.spray.next_try(oldest)?;
         silence.tried_at = silence.tried_at.or(Some(now));
         self.counts.add(Counter::ProbePath);
         Some(self.probe_on(now, entropy))
@@ -138,6 +139,10 @@ impl Connection {
         }
         self.recovery.silence.tried_at = None;
         let oldest = self.tx.in_flight_from(self.tx.una());
+        // The path it was on last may let a probe through and no more.
+        if oldest.is_some_and(|(_, slot)| slot.entropy == ack.entropy) {
+            return;
+        }
         let oldest = oldest.filter(|(_, slot)| slot.sent_at <= tried_at);
         if let Some((psn, _)) = oldest {
             self.lose(psn, Cause::Overtaken, now);

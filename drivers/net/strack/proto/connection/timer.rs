@@ -23,7 +23,8 @@ pub(super) enum Timer {
     TailProbe,
     /// What a probe has overtaken may be lost.
     Verdict,
-    /// The peer had no room for a packet: nothing is sent for a while.
+    /// The peer had no room for a packet, or the network has none for so many tries: nothing is
+    /// sent for a while.
     Rest,
     /// The peer's window is closed: ask whether it still is.
     Persist,

@@ -13,8 +13,8 @@
 //! what its answer does not know of, and the probe on its own path does not find in the
 //! time that the slowest path takes, is lost.
 //!
-//! Where all paths answer that were asked and none has brought its packet, it is not one of
-//! them that has lost it: the windows of many senders have overflown a queue that all paths
+//! Where all of eight paths answer that were asked and each has lost a packet, it is not one of
+//! them that did: the windows of many senders have overflown a queue that all paths
 //! share, as they do when they begin together. What left at the same time need not be asked for.
 //!
 //! A packet and the probe behind it may wait in one queue, arrive together, and be swapped
@@ -45,9 +45,9 @@ pub struct Probes {
     last_at: Ns,
     entropies: [u16; MOST],
     chosen: usize,
-    // There were packets on as many paths as may be asked.
-    full: bool,
     sent: usize,
+    /// A packet that left before the probe on its path was lost.
+    lost: [bool; MOST],
     /// Answers to the probes on `entropies`.
     answers: [Option<Answer>; MOST],
 }
@@ -60,8 +60,8 @@ impl Probes {
             last_at: 0,
             entropies: [0; MOST],
             chosen: 0,
-            full: false,
             sent: 0,
+            lost: [false; MOST],
             answers: [None; MOST],
         }
     }
@@ -80,7 +80,6 @@ impl Probes {
             }
             self.add(entropy);
         }
-        self.full = self.chosen == most;
         if let Some(other) = other.filter(|_| self.chosen > 0) {
             self.add(other);
         }
@@ -159,13 +158,25 @@ impl Probes {
         own == Some(None) && sent_at < self.sent_at && answers.any(|answer| answer.complete)
     }
 
-    /// Whether as many paths of packets were asked as may be, and all had answered by `until`.
-    pub fn all_answered(&self, until: Ns) -> bool {
-        let answers = self.answers.get(..self.chosen).unwrap_or(&[]);
+    /// A packet sent at `sent_at` with `entropy` was lost. Says whether the probe on its path
+    /// was answered, so that the path works.
+    pub fn on_loss(&mut self, sent_at: Ns, entropy: u16) -> bool {
+        let asked = self.chosen().get(..self.sent).unwrap_or(&[]);
+        let Some(index) = asked.iter().position(|&probed| probed == entropy) else {
+            return false;
+        };
+        if let Some(lost) = self.lost.get_mut(index) {
+            *lost |= sent_at < self.sent_at;
+        }
+        self.answers.get(index).is_some_and(Option::is_some)
+    }
+
+    /// Whether each of eight paths had answered by `until`, and lost a packet.
+    pub fn all_lost(&self, until: Ns) -> bool {
         let answered = |answer: &Option<Answer>| {
             answer.is_some_and(|answer| answer.complete && answer.at <= until)
         };
-        self.full && answers.iter().all(answered)
+        self.answers.iter().all(answered) && self.lost.iter().all(|&lost| lost)
     }
 
     /// The first answer after `time`.

@@ -412,9 +412,10 @@ impl Spraying {
         self.paths.keep_asking();
     }
 
-    /// Entropy value to try when nothing is heard at all, if there are enough for that.
-    pub fn next_try(&mut self) -> Option<u16> {
-        self.paths.next_try()
+    /// Entropy value to try when nothing is heard at all, other than `except`, if there are enough
+    /// for that.
+    pub fn next_try(&mut self, except: Option<u16>) -> Option<u16> {
+        self.paths.next_try(except)
     }
 
     /// Whether there is reason to probe other than data in flight.

@@ -5,8 +5,8 @@
 //! A spine that dies takes a share of all paths with it. To find each of them by
 //! losing packets on it takes many timeouts: a window may be smaller than the number
 //! of paths, and once it is full of packets that are lost, nothing moves until the
-//! next timeout. So when packets were lost on several paths, or one packet on two of them,
-//! paths are asked whether they work:
+//! next timeout. So when packets were lost on several paths, or one packet on two of them, or one
+//! and the probe behind it, while another path answers, paths are asked whether they work:
 //!
 //! ```text
 //!  losses on 3 paths   1/8 have answered                   a timeout after the last

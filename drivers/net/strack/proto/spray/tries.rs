@@ -12,18 +12,22 @@ use super::{
 };
 
 impl Paths {
-    /// The next entropy value to try; `None` if there are so few that each is used anyway.
-    pub(super) fn next_try(&mut self) -> Option<u16> {
-        let (from, count) = (self.tried_next, self.count);
+    /// The next entropy value to try, other than `except`; `None` if there are so few that each
+    /// is used anyway.
+    pub(super) fn next_try(&mut self, except: Option<u16>) -> Option<u16> {
+        let (from, count, base) = (self.tried_next, self.count, self.base());
         if count < FEWEST_PATHS {
             return None;
         }
         let mut all = (from..count).chain(0..from.min(count));
         let index = all.find(|&index| {
+            if except == Some(base + index) {
+                return false;
+            }
             let known = self.pool.get(usize::from(index));
             known.is_some_and(|path| !path.denied)
         })?;
         self.tried_next = index + 1;
-        Some(self.base() + index)
+        Some(base + index)
     }
 }

@@ -102,14 +102,17 @@ impl BaseRtt {
     /// What queueing delay is measured from.
     ///
     /// A flow that begins when others have a queue finds the base RTT too long. If packets are
-    /// marked and late, most of it may be a queue; but what is not above the configured one
-    /// is none, nor is what is little beside `queue`, the delay that others may aim at.
-    pub(super) fn undelayed(&self, queue: Ns) -> Ns {
+    /// marked and late, most of it may be a queue, but `most` at most: not what is not above the
+    /// configured one, nor what is little beside `aim`, the delay that others may aim at.
+    pub(super) fn undelayed(&self, aim: Ns, most: Ns) -> Ns {
         if self.queued_rounds == 0 {
             return self.value;
         }
-        let part = self.value.max(queue) / 4;
-        self.value.min(part.max(self.configured))
+        let part = self.value.max(aim) / 4;
+        let least = part
+            .max(self.configured)
+            .max(self.value.saturating_sub(most));
+        self.value.min(least)
     }
 
     pub(super) fn verifying(&self) -> bool {
@@ -161,7 +164,8 @@ impl BaseRtt {
         }
         let early = self.verify_interval <= params.verify_first_rtts;
         if early && likely && !self.marked && !self.verifying {
-            self.verify_interval = self.verify_interval.saturating_mul(2);
+            let doubled = self.verify_interval.saturating_mul(2);
+            self.verify_interval = doubled.min(params.verify_longest_rtts.max(1));
             self.verify_rounds = self.verify_interval;
             return None;
         }

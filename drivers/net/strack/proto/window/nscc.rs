@@ -241,13 +241,19 @@ impl Nscc {
         {
             self.rescale();
         }
-        let this_delay = rtt.saturating_sub(self.base_rtt.undelayed(self.narrow_limit));
-        let delay = self.delay.push(this_delay);
+        let above_base = rtt.saturating_sub(self.base_rtt.get());
+        let undelayed = if self.is_narrow() {
+            let queue = self.target / 4 * 3;
+            self.base_rtt.undelayed(self.narrow_limit, queue)
+        } else {
+            self.base_rtt.get()
+        };
+        let delay = self.delay.push(rtt.saturating_sub(undelayed));
         let unmarked = new_bytes.saturating_sub(acked.marked.unwrap_or(0));
         let may_grow = window_used && (!marked || unmarked > 0);
         self.average(delay, new_bytes);
         // The target of a wide window on a slow link is the least.
-        if marked && self.is_narrow() && delay >= self.wide_target / 2 {
+        if marked && self.is_narrow() && above_base >= self.wide_target / 2 {
             self.base_rtt.on_queue();
         }
         let round_over = self.end_round(now);
@@ -258,7 +264,7 @@ impl Nscc {
         if old_queue || self.base_rtt.verifying() {
             return None;
         }
-        self.remeasure_at_floor(rtt, this_delay, marked, round_over);
+        self.remeasure_at_floor(rtt, above_base, marked, round_over);
         if delay < self.target {
             if may_grow {
                 self.approach_target(delay, unmarked);
