@@ -34,7 +34,7 @@ use crate::proto::Ns;
 /// One packet, or train, in so many tries another path: a link at a fraction of the others'
 /// rate has room for that. The number has no factor in common with usual numbers of paths,
 /// or it would always be the same few that are tried.
-const EXPLORE: u8 = 11;
+const EXPLORE: u8 = 13;
 
 /// Packets wait in queues if round trips take so many times the shortest.
 const CROWDED: u64 = 2;
