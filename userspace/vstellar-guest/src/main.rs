@@ -81,10 +81,7 @@ enum Command {
         peer: SocketAddr,
     },
     /// An ordinary program: take one connection and give back what comes
-    Serve {
-        /// Where to listen
-        at: SocketAddr,
-    },
+    Serve(program::Serve),
     /// An ordinary program: send bytes to a peer that gives them back, and compare
     Send(program::Send),
 }
@@ -114,7 +111,7 @@ fn main() -> Result<()> {
         Command::Connect(job) => job.run(),
         Command::Listen(job) => job.run(),
         Command::Refused { device, peer } => stream::refused(&device, peer),
-        Command::Serve { at } => program::serve(at),
+        Command::Serve(job) => job.run(),
         Command::Send(job) => job.run(),
     }
 }

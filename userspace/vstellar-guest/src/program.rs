@@ -26,8 +26,24 @@ pub(crate) fn say_ready() -> Result<()> {
     Ok(std::io::stdout().flush()?)
 }
 
-/// Gives back what one connection brings.
-pub(crate) fn serve(at: SocketAddr) -> Result<()> {
+/// Takes one connection.
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// Where to listen
+    at: SocketAddr,
+    /// Give nothing back
+    #[arg(long)]
+    silent: bool,
+}
+
+impl Serve {
+    pub(crate) fn run(&self) -> Result<()> {
+        serve(self.at, self.silent)
+    }
+}
+
+/// Gives back what one connection brings, unless `silent`.
+fn serve(at: SocketAddr, silent: bool) -> Result<()> {
     let listener = Listener::bind(at).with_context(|| at.to_string())?;
     say_ready()?;
     let (mut stream, _) = listener.accept()?;
@@ -35,6 +51,7 @@ pub(crate) fn serve(at: SocketAddr) -> Result<()> {
     loop {
         match stream.read(&mut buffer) {
             Ok(0) => return Ok(()),
+            Ok(_) if silent => {}
             Ok(n) => stream.write_all(&buffer[..n])?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
@@ -52,6 +69,9 @@ pub(crate) struct Send {
     /// So many at a time, each waited for
     #[arg(long)]
     each: Option<u64>,
+    /// The peer gives nothing back, and ends its stream when it has all
+    #[arg(long, conflicts_with = "each")]
+    silent: bool,
     #[command(flatten)]
     wanted: Wanted,
 }
@@ -62,6 +82,7 @@ impl Send {
         let start = Instant::now();
         match self.each {
             Some(each) => ping(&stream, self.bytes, each)?,
+            None if self.silent => pour(&stream, self.bytes)?,
             None => exchange(&stream, self.wanted.payload(self.bytes)?)?,
         }
         let ns = u64::try_from(start.elapsed().as_nanos())?;
@@ -110,6 +131,20 @@ fn receive(mut stream: &Stream, bytes: u64, kept: &mut Vec<u8>, keep: bool) -> R
         }
         received += n as u64;
     }
+    Ok(())
+}
+
+/// Sends so many bytes and waits until the peer has read them.
+fn pour(mut stream: &Stream, bytes: u64) -> Result<()> {
+    let buffer = vec![0; CHUNK];
+    let mut left = bytes;
+    while left > 0 {
+        let len = left.min(CHUNK as u64);
+        stream.write_all(&buffer[..usize::try_from(len)?])?;
+        left -= len;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    ensure!(stream.read(&mut [0])? == 0, "something was given back");
     Ok(())
 }
 
