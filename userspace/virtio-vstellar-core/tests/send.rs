@@ -48,6 +48,23 @@ fn an_entry_says_where_its_bytes_are() {
 }
 
 #[test]
+fn room_for_further_entries_is_told() {
+    let mut queue = SendQueue::new(KEY, ADDR, CAPACITY);
+    assert_eq!(
+        (queue.room().len, queue.room().all),
+        (CAPACITY / 4, CAPACITY)
+    );
+    // the last entry that there is a place for has nothing behind it
+    for _ in 0..DEPTH - 2 {
+        assert!(queue.push(1, false).is_some());
+    }
+    let room = queue.room();
+    assert_eq!((room.len, room.all), (CAPACITY / 4, CAPACITY / 4));
+    assert!(queue.push(1, false).is_some());
+    assert_eq!((queue.room().len, queue.room().all), (0, 0));
+}
+
+#[test]
 fn no_more_than_the_room_can_be_pushed() {
     let mut queue = SendQueue::new(KEY, ADDR, CAPACITY);
     assert!(queue.push(0, false).is_none());
@@ -55,7 +72,7 @@ fn no_more_than_the_room_can_be_pushed() {
     for _ in 0..4 {
         assert!(queue.push(CAPACITY / 4, false).is_some());
     }
-    assert_eq!(queue.room().len, 0);
+    assert_eq!((queue.room().len, queue.room().all), (0, 0));
     assert!(queue.push(1, false).is_none());
     assert_eq!(queue.made(), 4);
 }
@@ -102,6 +119,7 @@ proptest! {
         for (send, amount) in steps {
             if send {
                 let room = queue.room();
+                prop_assert!(room.all >= room.len);
                 let len = amount.min(room.len);
                 for i in 0..len {
                     ring[(room.offset + i) as usize] = (written + u64::from(i)) as u8;

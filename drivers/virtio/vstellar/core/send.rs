@@ -57,6 +57,8 @@ pub struct Room {
     pub offset: u32,
     /// How many; zero if there are none.
     pub len: u32,
+    /// How many there are with those that further entries may have.
+    pub all: u32,
 }
 
 impl SendQueue {
@@ -96,14 +98,22 @@ impl SendQueue {
         let offset = self.written.checked_rem(u64::from(self.capacity));
         let offset = offset.and_then(|offset| u32::try_from(offset).ok());
         let offset = offset.unwrap_or(0);
-        let len = if self.fin.is_some() || self.entries() >= DEPTH - 1 {
-            0
-        } else {
-            let free = self.capacity.saturating_sub(self.used());
-            let behind = self.capacity.saturating_sub(offset);
-            free.min(behind).min(self.capacity / 4)
+        let places = match self.fin {
+            Some(_) => 0,
+            None => (DEPTH - 1).saturating_sub(self.entries()),
         };
-        Room { offset, len }
+        if places == 0 {
+            return Room {
+                offset,
+                len: 0,
+                all: 0,
+            };
+        }
+        let free = self.capacity.saturating_sub(self.used());
+        let behind = self.capacity.saturating_sub(offset);
+        let len = free.min(behind).min(self.capacity / 4);
+        let all = if places > 1 { free } else { len };
+        Room { offset, len, all }
     }
 
     /// Whether a writer should be told that there is room: a third of it.

@@ -71,11 +71,11 @@ unsafe extern "C" fn vsg_queues_free(queues: *mut Queues) {
 ///
 /// See the module.
 #[no_mangle]
-unsafe extern "C" fn vsg_send_room(queues: *const Queues, offset: *mut u32) -> u32 {
+unsafe extern "C" fn vsg_send_room(queues: *const Queues, offset: *mut u32, all: *mut u32) -> u32 {
     // SAFETY: By the function's requirements.
     let room = unsafe { &*queues }.send.room();
     // SAFETY: By the function's requirements.
-    unsafe { *offset = room.offset };
+    unsafe { (*offset, *all) = (room.offset, room.all) };
     room.len
 }
 

@@ -92,11 +92,17 @@ static int vsg_send_check(struct sock *sk, bool progress)
 	return READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ? -EPIPE : 0;
 }
 
-/* Sends at most @left bytes. How many, zero if there is no room, or an errno. */
+/*
+ * Sends at most @left bytes. How many, zero if there is no room, or an errno.
+ *
+ * What fits now is described as one: the device, told that more of a write follows, fills
+ * its packets up. It is told so only if there is room for what follows, as that may
+ * otherwise be a while.
+ */
 static int vsg_send_some(struct vsg_sock *vs, struct msghdr *msg, size_t left, bool more)
 {
 	struct virtio_vstellar_sqe *ring = vs->block.mem + VSG_SQ;
-	u32 offset, len, made;
+	u32 offset, len, made, room;
 	bool pushed;
 
 	/* comes and goes with the socket lock */
@@ -104,11 +110,12 @@ static int vsg_send_some(struct vsg_sock *vs, struct msghdr *msg, size_t left, b
 		return -EPIPE;
 	spin_lock_bh(&vs->lock);
 	vsg_catch_up(vs);
-	len = vsg_send_room(vs->queues, &offset);
+	len = vsg_send_room(vs->queues, &offset, &room);
 	spin_unlock_bh(&vs->lock);
 	if (!len)
 		return 0;
 	len = min_t(size_t, len, left);
+	more |= len < left && len < room;
 	if (!copy_from_iter_full(vs->block.mem + VSG_TX + offset, len, &msg->msg_iter))
 		return -EFAULT;
 	spin_lock_bh(&vs->lock);

@@ -38,8 +38,8 @@ struct vsg_completion {
 struct vsg_queues *vsg_queues_new(u32 key, u64 tx, u32 tx_bytes, u64 rx, u32 rx_bytes);
 void vsg_queues_free(struct vsg_queues *queues);
 
-/* Bytes that can be filled, and where; zero if there is no room. */
-u32 vsg_send_room(const struct vsg_queues *queues, u32 *offset);
+/* Bytes that can be filled at once, where, and how many in all; zero if there is no room. */
+u32 vsg_send_room(const struct vsg_queues *queues, u32 *offset, u32 *all);
 /* Entries made so far; the next one goes to this place, modulo the depth. */
 u32 vsg_send_made(const struct vsg_queues *queues);
 /* Fills in @entry; false if there is no room. */
