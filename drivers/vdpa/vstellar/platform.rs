@@ -28,6 +28,7 @@ use crate::{
             MemoryError,
             Owner,
             Region,
+            Use,
             Want, //
         },
         shared::Shared,
@@ -43,7 +44,8 @@ use crate::{
         page::{
             self,
             Page,
-            PageRef, //
+            PageRef,
+            Pieces, //
         },
         vdpa::Vdpa, //
     }, //
@@ -338,12 +340,54 @@ impl Platform {
         })
     }
 
-    /// Copies to the beginning of what is wanted; returns how much, and to which block.
-    pub(crate) fn write_piece(
+    /// Adds the beginning of what is wanted to `pieces`, as much as is in one block and has room; returns
+    /// how much, and the use of the block, which ends with [`Platform::release`].
+    ///
+    /// What is added is wanted, and of a kind that has references, when it is added. From then on memory of
+    /// a process is kept by the use, and memory of the kernel by its reference: see
+    /// [`crate::platform`].
+    pub(crate) fn add_piece(
         &self,
         want: &Want,
-        from: &[u8],
-    ) -> Result<(usize, BlockId), MemoryError> {
+        pieces: &mut Pieces,
+    ) -> Result<(usize, Use), MemoryError> {
+        let piece = keeper::acquire(self, want)?;
+        let all = usize::try_from(piece.span.len()).unwrap_or(usize::MAX);
+        let added = self.with(|memory| {
+            let dying = memory.is_dying(&piece.held);
+            let pages = memory.pages(&piece.held).filter(|_| !dying)?;
+            let mut done = 0;
+            while done < all {
+                let next = piece.offset.saturating_add(done as u64);
+                let pushed =
+                    pages.with_page(next, |page, offset| pieces.push(page, offset, all - done));
+                let Some(len) = pushed.flatten() else { break };
+                done += len;
+            }
+            (done > 0).then_some(done)
+        });
+        match added {
+            Some(len) => Ok((len, piece.held)),
+            None => {
+                self.release([piece.held]);
+                Err(MemoryError::Unmapped)
+            }
+        }
+    }
+
+    /// Ends uses. Process context.
+    pub(crate) fn release(&self, uses: impl IntoIterator<Item = Use>) {
+        let loose = self.with(|memory| {
+            let uses = uses.into_iter();
+            uses.fold(false, |loose, held| memory.release(held) || loose)
+        });
+        if loose {
+            keeper::reclaim(self);
+        }
+    }
+
+    /// Copies to the beginning of what is wanted; returns how much, and to which block.
+    fn write_piece(&self, want: &Want, from: &[u8]) -> Result<(usize, BlockId), MemoryError> {
         self.at(want, |page, offset, len| {
             let len = len.min(from.len());
             page.write(offset, from.get(..len).unwrap_or_default())

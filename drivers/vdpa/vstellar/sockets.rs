@@ -21,6 +21,7 @@ use crate::{
             Status, //
         },
         work::{
+            Patience,
             ReceiveEntry,
             SendEntry, //
         },
@@ -47,8 +48,13 @@ pub(crate) struct Socket {
     pub(crate) sending: Option<Sending>,
     /// The entry of the receive queue that is to be filled next.
     pub(crate) receiving: Option<ReceiveEntry>,
+    /// What was received last filled a buffer, so that several are offered the next time. What comes now and
+    /// then is for one, and others need not be looked up for it.
+    pub(crate) much_received: bool,
     /// Its slot was kicked, or there is more to do.
     pub(crate) kicked: bool,
+    /// Of the send and the receive queue.
+    pub(crate) patience: [Patience; 2],
 }
 
 /// An entry of a send queue that is being carried out.
@@ -65,7 +71,9 @@ impl Socket {
             inner,
             sending: None,
             receiving: None,
+            much_received: false,
             kicked: true,
+            patience: [const { Patience::new() }; 2],
         }
     }
 }

@@ -95,18 +95,28 @@ impl Slots {
     }
 }
 
+/// Words of the bitmap that are looked at in one go.
+const WORDS: usize = 64;
+
 /// One turn through the kick bitmap. It visits every word once, whatever the driver does meanwhile.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sweep {
     /// The word after the one that `bits` were taken from.
     next: u32,
     bits: u32,
+    /// The words around it, as they were. Most are zero: only the others are exchanged, which takes their
+    /// cache line.
+    seen: [u8; WORDS * 4],
 }
 
 impl Sweep {
     /// From the beginning.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self {
+            next: 0,
+            bits: 0,
+            seen: [0; WORDS * 4],
+        }
     }
 
     /// The next slot that was kicked and has an owner; its bit is zero then.
@@ -122,9 +132,13 @@ impl Sweep {
                     return Ok(None);
                 }
                 let at = u64::from(self.next).saturating_mul(4);
+                let place = self.next as usize % WORDS;
+                if place == 0 {
+                    self.look(at, words.saturating_sub(self.next), area)?;
+                }
                 self.next = self.next.saturating_add(1);
-                // most words are zero: look before the exchange, which takes the cache line
-                if area.load32(at)? != 0 {
+                let word = self.seen.chunks_exact(4).nth(place);
+                if word.is_some_and(|word| word != [0; 4]) {
                     self.bits = area.take32(at)?;
                 }
                 continue;
@@ -137,6 +151,23 @@ impl Sweep {
                 return Ok(Some(owner));
             }
         }
+    }
+
+    /// Reads the next words, of which there are so many.
+    fn look(
+        &mut self,
+        at: u64,
+        words: u32,
+        area: &impl Shared,
+    ) -> core::result::Result<(), MemoryError> {
+        let bytes = (words as usize).min(WORDS).saturating_mul(4);
+        area.read(at, self.seen.get_mut(..bytes).unwrap_or_default())
+    }
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -82,6 +82,22 @@ pub(crate) struct Device {
     platform: Platform,
 }
 
+/// What the driver has kicked and the work has not looked at yet.
+struct Unseen {
+    /// The control queue.
+    commands: bool,
+    /// The kick bitmap.
+    doorbells: bool,
+}
+
+impl Unseen {
+    /// Nobody has looked yet.
+    const ALL: Unseen = Unseen {
+        commands: true,
+        doorbells: true,
+    };
+}
+
 /// What a driver sets up and the work uses.
 struct State {
     settings: Settings,
@@ -92,6 +108,7 @@ struct State {
     features: u64,
     queues: [Queue; queue::COUNT],
     config_callback: Callback,
+    unseen: Unseen,
     /// An event waits, and that there was no buffer for it was noted.
     starved: bool,
     /// Counts the changes of the configuration space.
@@ -112,6 +129,7 @@ impl State {
             features: 0,
             queues: Queue::all(),
             config_callback: Callback::none(),
+            unseen: Unseen::ALL,
             starved: false,
             generation: 0,
         }
@@ -155,6 +173,7 @@ impl State {
         self.features = 0;
         self.queues.iter_mut().for_each(Queue::reset);
         self.config_callback = Callback::none();
+        self.unseen = Unseen::ALL;
         self.starved = false;
         self.generation = self.generation.wrapping_add(1);
     }
@@ -264,6 +283,7 @@ impl Device {
         let mut run = self.run.lock();
         *run = match core::mem::replace(&mut *run, Run::Off) {
             Run::Suspended(in_use) => {
+                self.state.lock().unseen = Unseen::ALL;
                 self.vdpa.start_work();
                 Run::On(in_use)
             }
@@ -277,6 +297,7 @@ impl Device {
         // The bus has no queue but those there are.
         let _ = self.with_queue(index, |queue| queue.set_ready(ready));
         if ready {
+            self.state.lock().unseen = Unseen::ALL;
             self.vdpa.queue_work();
         }
     }

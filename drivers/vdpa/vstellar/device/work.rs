@@ -33,11 +33,24 @@ use kernel::prelude::*;
 /// Commands, and events, in one round.
 const BUDGET: usize = 64;
 
-/// Whether there is more to do.
+/// Whether there is more to do. What is later is more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     Nothing,
+    /// There may be, after so many nanoseconds: nobody will say so.
+    Watch(u64),
     More,
+}
+
+impl Left {
+    /// What is left of both.
+    pub(super) fn and(self, other: Left) -> Left {
+        match (self, other) {
+            (Left::Nothing, left) | (left, Left::Nothing) => left,
+            (Left::Watch(one), Left::Watch(other)) => Left::Watch(one.min(other)),
+            (Left::More, _) | (_, Left::More) => Left::More,
+        }
+    }
 }
 
 impl Device {
@@ -46,6 +59,7 @@ impl Device {
         let mut state = self.state.lock();
         match state.round(&self.vdpa, &self.platform) {
             Ok(Left::Nothing) => {}
+            Ok(Left::Watch(pause)) => self.vdpa.queue_work_in(pause),
             Ok(Left::More) => self.vdpa.queue_work(),
             // said once: what is broken stays so until a reset
             Err(Violation::Broken) => {}
@@ -65,15 +79,21 @@ impl State {
         let kicks = vdpa.take_kicks(VIRTIO_VSTELLAR_VQ_KICK as u16);
         let counters = self.model.counters();
         counters.kicks = counters.kicks.saturating_add(u64::from(kicks));
-        let commands = self.commands(platform)?;
-        let traffic = self.traffic.serve(&mut self.model, platform);
-        let events = self.events(platform)?;
-        let all = [commands, traffic, events];
-        Ok(if all.contains(&Left::More) {
-            Left::More
+        self.unseen.doorbells |= kicks > 0;
+        self.unseen.commands |= vdpa.take_kicks(VIRTIO_VSTELLAR_VQ_CTRL as u16) > 0;
+        let commands = if self.unseen.commands {
+            self.commands(platform)?
         } else {
             Left::Nothing
-        })
+        };
+        self.unseen.commands = commands == Left::More;
+        if self.unseen.doorbells && !self.model.is_quiesced() {
+            self.unseen.doorbells = false;
+            self.traffic.sweep(&mut self.model);
+        }
+        let traffic = self.traffic.serve(&mut self.model, platform);
+        let events = self.events(platform)?;
+        Ok(commands.and(traffic).and(events))
     }
 
     /// Answers commands.

@@ -348,6 +348,13 @@ void vstellar_c_fence(void)
 	smp_mb();
 }
 
+size_t vstellar_c_page_run(const struct page *page, size_t offset, size_t len)
+{
+	const struct folio *folio = page_folio(page);
+
+	return min(len, folio_size(folio) - folio_page_idx(folio, page) * PAGE_SIZE - offset);
+}
+
 bool vstellar_c_page_try_get(struct page *page)
 {
 	return folio_try_get(page_folio(page));

@@ -62,6 +62,16 @@ void vstellar_c_page_store32(struct page *page, size_t offset, u32 value);
 u32 vstellar_c_page_take32(struct page *page, size_t offset);	/* and leave zero */
 void vstellar_c_fence(void);
 
+/* Bytes of a page, and of those behind it in the same folio. */
+struct vstellar_piece {
+	struct page *page;
+	u32 len;
+	u32 offset;
+};
+
+/* how many of @len bytes at @offset of a page are in its folio */
+size_t vstellar_c_page_run(const struct page *page, size_t offset, size_t len);
+
 /* a reference to a page that has others; false if it is of a kind without (slab) */
 bool vstellar_c_page_try_get(struct page *page);
 void vstellar_c_page_put(struct page *page);

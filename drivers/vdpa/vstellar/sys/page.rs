@@ -7,7 +7,14 @@ use core::{
     marker::PhantomData,
     ptr::NonNull, //
 };
-use kernel::page::PAGE_SIZE;
+use kernel::{
+    alloc::{
+        AllocError,
+        Flags, //
+    },
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 
 /// A page with memory of a guest's, or of a driver's in this kernel.
 ///
@@ -132,6 +139,88 @@ impl Drop for PageRef {
     fn drop(&mut self) {
         // SAFETY: By the type invariant; the page is not used any more.
         unsafe { bindings::vstellar_c_page_put(self.0.as_ptr()) }
+    }
+}
+
+/// Memory in pages that are kept, one piece after the other: what a socket sends, or where it receives to.
+///
+/// # Invariants
+///
+/// For each piece a reference to its page is owned, and its bytes are in the folio of that page.
+pub(crate) struct Pieces {
+    list: KVec<bindings::vstellar_piece>,
+    bytes: usize,
+}
+
+// SAFETY: Pages belong to no thread.
+unsafe impl Send for Pieces {}
+// SAFETY: As above; their bytes are others' to change anyway.
+unsafe impl Sync for Pieces {}
+
+impl Pieces {
+    /// None, and no room for any.
+    pub(crate) const fn new() -> Pieces {
+        // INVARIANT: There are none.
+        Pieces {
+            list: KVec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Makes room for so many.
+    pub(crate) fn reserve(&mut self, count: usize, flags: Flags) -> Result<(), AllocError> {
+        self.list.reserve(count, flags)
+    }
+
+    /// Whether there is no room for a further one.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() == self.list.capacity()
+    }
+
+    /// Adds up to `len` bytes from `offset` of a page on, as many as lie in its folio; says how many. None
+    /// if there is no room, or the page is of a kind that cannot be kept.
+    pub(crate) fn push(&mut self, page: &Page<'_>, offset: usize, len: usize) -> Option<usize> {
+        if offset >= PAGE_SIZE || self.is_full() {
+            return None;
+        }
+        let kept = PageRef::new(page)?;
+        // SAFETY: The page is one by the type invariant, and `offset` is in it.
+        let len = unsafe { bindings::vstellar_c_page_run(kept.0.as_ptr(), offset, len) };
+        let piece = bindings::vstellar_piece {
+            page: kept.0.as_ptr(),
+            len: u32::try_from(len).ok()?,
+            offset: u32::try_from(offset).ok()?,
+        };
+        self.list.push_within_capacity(piece).ok()?;
+        // INVARIANT: The bytes are in the folio, and the reference is the list's now.
+        core::mem::forget(kept);
+        self.bytes = self.bytes.saturating_add(len);
+        Some(len)
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        self.bytes = 0;
+        while let Some(piece) = self.list.pop() {
+            // SAFETY: By the type invariant; the piece is not used any more.
+            unsafe { bindings::vstellar_c_page_put(piece.page) }
+        }
+    }
+
+    /// For C: where they are, and how many.
+    pub(super) fn as_raw(&self) -> (*const bindings::vstellar_piece, u32) {
+        (self.list.as_ptr(), self.list.len() as u32)
+    }
+
+    /// All bytes of them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

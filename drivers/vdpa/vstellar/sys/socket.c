@@ -6,12 +6,14 @@
  * A socket is watched as poll(2) does it, by an entry in its wait queue, and what is
  * woken is the device's work.
  */
+#include <linux/bvec.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/socket.h>
 #include <linux/timer.h>
+#include <linux/uio.h>
 #include <net/sock.h>
 
 #include "../../../../include/uapi/linux/strack.h"
@@ -215,28 +217,46 @@ bool vstellar_c_socket_expired(struct vstellar_socket *socket)
 
 /* --- payload ------------------------------------------------------------- */
 
-ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const void *data, size_t len,
-			       bool more)
+/* The same memory as the rest of the kernel has it. */
+static const struct bio_vec *vstellar_bvec(const struct vstellar_piece *pieces)
+{
+	static_assert(sizeof(struct vstellar_piece) == sizeof(struct bio_vec));
+	static_assert(offsetof(struct vstellar_piece, page) == offsetof(struct bio_vec, bv_page));
+	static_assert(offsetof(struct vstellar_piece, len) == offsetof(struct bio_vec, bv_len));
+	static_assert(offsetof(struct vstellar_piece, offset) ==
+		      offsetof(struct bio_vec, bv_offset));
+	return (const struct bio_vec *)pieces;
+}
+
+static ssize_t vstellar_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
+			     unsigned int nr, size_t len, bool more)
 {
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
 	};
-	struct kvec vec = { .iov_base = (void *)data, .iov_len = len };
-	ssize_t n = kernel_sendmsg(socket->sock, &msg, &vec, 1, len);
+
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, vstellar_bvec(pieces), nr, len);
+	return sock_sendmsg(socket->sock, &msg);
+}
+
+ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
+			       unsigned int nr, size_t len, bool more)
+{
+	ssize_t n = vstellar_send(socket, pieces, nr, len, more);
 
 	if (n != -EAGAIN)
 		return n;
 	set_bit(SOCK_NOSPACE, &socket->sock->flags);
 	/* ask to be woken, then look once more: there may be room by now */
 	smp_mb__after_atomic();
-	msg.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0);
-	return kernel_sendmsg(socket->sock, &msg, &vec, 1, len);
+	return vstellar_send(socket, pieces, nr, len, more);
 }
 
-ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, void *data, size_t len)
+ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
+			       unsigned int nr, size_t len)
 {
-	struct kvec vec = { .iov_base = data, .iov_len = len };
 	struct msghdr msg = {};
 
-	return kernel_recvmsg(socket->sock, &msg, &vec, 1, len, MSG_DONTWAIT);
+	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vstellar_bvec(pieces), nr, len);
+	return sock_recvmsg(socket->sock, &msg, MSG_DONTWAIT);
 }

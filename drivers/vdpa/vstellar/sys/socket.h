@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "area.h"
+
 struct net;
 struct vstellar_socket;
 struct vstellar_vdpa;
@@ -47,9 +49,10 @@ void vstellar_c_socket_expire_in(struct vstellar_socket *socket, unsigned int ms
 bool vstellar_c_socket_expired(struct vstellar_socket *socket);
 
 /* -EAGAIN if there is no room, or nothing there: the device's work is queued when there is */
-ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const void *data, size_t len,
-			       bool more);
-ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, void *data, size_t len);
+ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
+			       unsigned int nr, size_t len, bool more);
+ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
+			       unsigned int nr, size_t len);
 
 /* whether something has happened since the last call */
 bool vstellar_c_socket_woken(struct vstellar_socket *socket);

@@ -8,6 +8,7 @@ use super::{
         vstellar_address, //
     },
     net::Net,
+    page::Pieces,
     vdpa::Vdpa, //
 };
 use core::ptr::{
@@ -165,20 +166,21 @@ impl Socket {
     }
 
     /// Sends what there is room for; `EAGAIN` if there is none.
-    pub(crate) fn send(&self, data: &[u8], more: bool) -> Result<usize> {
-        // SAFETY: By the type invariant; the bytes are only read.
+    pub(crate) fn send(&self, data: &Pieces, more: bool) -> Result<usize> {
+        let (pieces, number) = data.as_raw();
+        // SAFETY: By the type invariants: the memory of the pieces is there during the call.
         count(unsafe {
-            let (data, len) = (data.as_ptr().cast(), data.len());
-            bindings::vstellar_c_socket_send(self.0.as_ptr(), data, len, more)
+            bindings::vstellar_c_socket_send(self.0.as_ptr(), pieces, number, data.bytes(), more)
         })
     }
 
     /// Receives what is there, nothing at the end; `EAGAIN` if there is nothing yet.
-    pub(crate) fn recv(&self, into: &mut [u8]) -> Result<usize> {
-        // SAFETY: By the type invariant; the bytes are valid for writes.
+    pub(crate) fn recv(&self, into: &Pieces) -> Result<usize> {
+        let (pieces, number) = into.as_raw();
+        // SAFETY: By the type invariants: the memory of the pieces is there during the call, and it is
+        // memory that the driver has given to be written to.
         count(unsafe {
-            let (data, len) = (into.as_mut_ptr().cast(), into.len());
-            bindings::vstellar_c_socket_recv(self.0.as_ptr(), data, len)
+            bindings::vstellar_c_socket_recv(self.0.as_ptr(), pieces, number, into.bytes())
         })
     }
 

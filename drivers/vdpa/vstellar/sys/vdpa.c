@@ -15,6 +15,7 @@
  *   takes that either, and it takes no memory of a process through its mappings.
  * - kick: from any context, even with interrupts off and a wait queue's lock held.
  */
+#include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -51,6 +52,7 @@ MODULE_PARM_DESC(use_va,
 struct vstellar_vdpa {
 	struct vdpa_device vdpa; /* first: the bus allocates and frees by it */
 	struct work_struct work;
+	struct hrtimer look; /* queues the work; started by the work alone */
 	atomic_t kicks[VIRTIO_VSTELLAR_NVQS];
 	void *device; /* the Rust half; from before the device is seen until it is freed */
 	/* from bind_mm to unbind_mm; all who use it hold the mutex of the open vhost_vdpa device */
@@ -92,11 +94,24 @@ void vstellar_c_work_start(struct vstellar_vdpa *vs)
 void vstellar_c_work_stop(struct vstellar_vdpa *vs)
 {
 	disable_work_sync(&vs->work);
+	hrtimer_cancel(&vs->look);
 }
 
 void vstellar_c_work_queue(struct vstellar_vdpa *vs)
 {
 	queue_work(vstellar_wq, &vs->work);
+}
+
+/* Hard interrupt. */
+static enum hrtimer_restart vstellar_look(struct hrtimer *timer)
+{
+	vstellar_c_work_queue(container_of(timer, struct vstellar_vdpa, look));
+	return HRTIMER_NORESTART;
+}
+
+void vstellar_c_work_queue_in(struct vstellar_vdpa *vs, u64 ns)
+{
+	hrtimer_start(&vs->look, ns_to_ktime(ns), HRTIMER_MODE_REL);
 }
 
 u32 vstellar_c_take_kicks(struct vstellar_vdpa *vs, u16 index)
@@ -479,6 +494,7 @@ static int vstellar_dev_add(struct vdpa_mgmt_dev *mgmt, const char *name,
 	vs->vdpa.mdev = mgmt;
 	INIT_WORK(&vs->work, vstellar_work);
 	disable_work(&vs->work);
+	hrtimer_setup(&vs->look, vstellar_look, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	vs->device = vstellar_device_new(vs, wanted, &err);
 	vs->vdpa.vmap.group = vs->device;
 	if (err)

@@ -41,6 +41,8 @@ void vstellar_c_work_start(struct vstellar_vdpa *vs);
 void vstellar_c_work_stop(struct vstellar_vdpa *vs);
 /* once more; any context */
 void vstellar_c_work_queue(struct vstellar_vdpa *vs);
+/* the same after that time; by the work itself, which changes the time if it was set */
+void vstellar_c_work_queue_in(struct vstellar_vdpa *vs, u64 ns);
 
 /* how often its driver has kicked this virtqueue since the last call */
 u32 vstellar_c_take_kicks(struct vstellar_vdpa *vs, u16 index);

@@ -80,6 +80,13 @@ impl Vdpa {
         unsafe { bindings::vstellar_c_work_queue(self.0.as_ptr()) }
     }
 
+    /// Lets it run once more after that time, in nanoseconds; what was said before does not count then.
+    /// By the work itself.
+    pub(crate) fn queue_work_in(&self, ns: u64) {
+        // SAFETY: By the type invariant; the timer was set up with the object.
+        unsafe { bindings::vstellar_c_work_queue_in(self.0.as_ptr(), ns) }
+    }
+
     /// How often the driver has kicked this virtqueue since the last call.
     pub(crate) fn take_kicks(&self, index: u16) -> u32 {
         // SAFETY: By the type invariant.

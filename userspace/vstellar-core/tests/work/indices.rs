@@ -24,6 +24,23 @@ fn entries_are_taken_in_order_and_once() {
 }
 
 #[test]
+fn what_comes_next_can_be_looked_at() {
+    let mut queue = WorkQueue::new(2);
+    queue.offer(3).unwrap();
+    assert_eq!(
+        (queue.peek(0), queue.peek(2), queue.peek(3)),
+        (Some(0), Some(2), None)
+    );
+    queue.take();
+    assert_eq!(
+        (queue.peek(0), queue.peek(1), queue.peek(2)),
+        (Some(1), Some(2), None)
+    );
+    assert_eq!(queue.take(), Some(1));
+    assert_eq!(queue.peek(u32::MAX), None);
+}
+
+#[test]
 fn an_index_does_not_go_back() {
     let mut queue = WorkQueue::new(4);
     assert_eq!(queue.offer(10), Ok(10));

@@ -9,3 +9,4 @@ mod completion;
 mod doorbell;
 mod entries;
 mod indices;
+mod patience;

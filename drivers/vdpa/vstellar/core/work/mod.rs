@@ -20,6 +20,7 @@ use super::{
 };
 
 pub mod completion;
+pub mod patience;
 pub mod receive;
 pub mod segment;
 pub mod send;
@@ -28,6 +29,7 @@ pub use completion::{
     Completion,
     CompletionQueue, //
 };
+pub use patience::Patience;
 pub use receive::ReceiveEntry;
 pub use segment::{
     Segment,
@@ -113,6 +115,12 @@ impl WorkQueue {
     /// The index beyond which the driver should kick: what it was believed.
     pub fn offered(&self) -> u32 {
         self.offered
+    }
+
+    /// The index of the entry that comes after the next `skip` to be taken, if there is one.
+    pub fn peek(&self, skip: u32) -> Option<u32> {
+        let left = self.offered.wrapping_sub(self.taken);
+        (skip < left).then(|| self.taken.wrapping_add(skip))
     }
 
     /// Copies the entry with this index out of the ring.

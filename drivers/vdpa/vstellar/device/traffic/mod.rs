@@ -4,8 +4,9 @@
 //!
 //! An endpoint is looked at when its slot was kicked or its socket has something to say. Entries are
 //! taken and completed in order; the one that a queue is at waits with the socket ([`sockets::Socket`])
-//! for room or for data. Payload is copied by way of a buffer of the device's:
-//! an entry is done when the transport has its bytes, or the guest has.
+//! for room or for data. What lies in a queue at once is sent, or received, at once ([`batch`]).
+//! Payload is copied between the guest's pages and the transport's: an entry is done when the transport
+//! has its bytes, or the guest has.
 
 use super::work::Left;
 use crate::{
@@ -29,54 +30,49 @@ use crate::{
             Result,
             Status, //
         },
-        table::Handle, //
+        table::Handle,
+        work::Patience, //
     },
     platform::Platform,
     ring::Ring,
-    sockets, //
-};
-use kernel::{
-    alloc::{
-        flags::__GFP_NOWARN,
-        KVVec, //
-    },
-    prelude::*, //
+    sockets,
+    sys, //
 };
 
+mod batch;
 mod complete;
 mod payload;
 mod receive;
 mod send;
+
+use batch::Batch;
 
 type Model = model::device::Device<Platform>;
 
 /// Entries of one queue in one round.
 const BUDGET: usize = 64;
 
-/// Bytes copied at once.
-const BUFFER: usize = 64 << 10;
+/// Calls of a socket for one queue in one round, each of a batch of entries.
+const CALLS: usize = 16;
 
 /// The endpoints of a device, as far as payload is concerned.
 pub(super) struct Traffic {
     /// All there are, and maybe some that are gone.
     endpoints: List<Handle>,
-    buffer: KVVec<u8>,
+    batch: Batch,
 }
 
 impl Traffic {
     pub(super) fn new() -> Traffic {
         Traffic {
             endpoints: List::new(),
-            buffer: KVVec::new(),
+            batch: Batch::new(),
         }
     }
 
     /// An endpoint was made.
     pub(super) fn add(&mut self, endpoint: Handle) -> core::result::Result<(), AllocError> {
-        if self.buffer.is_empty() {
-            let grown = self.buffer.resize(BUFFER, 0, GFP_KERNEL | __GFP_NOWARN);
-            grown.map_err(|_| AllocError)?;
-        }
+        self.batch.prepare().map_err(|_| AllocError)?;
         self.endpoints.push(endpoint)
     }
 
@@ -85,7 +81,6 @@ impl Traffic {
         if model.is_quiesced() {
             return Left::Nothing;
         }
-        sweep(model);
         let mut left = Left::Nothing;
         let mut index = 0;
         while let Some(&handle) = self.endpoints.get(index) {
@@ -95,21 +90,46 @@ impl Traffic {
             };
             index += 1;
             let woken = endpoint.socket.inner.woken();
-            if !core::mem::take(&mut endpoint.socket.kicked) && !woken {
+            let kicked = core::mem::take(&mut endpoint.socket.kicked);
+            let watched = endpoint.socket.patience.iter().any(Patience::is_watched);
+            if !kicked && !woken && !watched {
                 continue;
             }
             let mut turn = Turn {
                 model,
                 platform,
                 handle,
-                buffer: &mut self.buffer,
+                batch: &mut self.batch,
+                bytes: [0; 2],
             };
-            if turn.serve() == Left::More {
+            let rest = turn.serve(woken);
+            if rest == Left::More {
                 turn.again();
-                left = Left::More;
             }
+            left = left.and(rest);
         }
         left
+    }
+
+    /// Notes which endpoints were kicked.
+    pub(super) fn sweep(&self, model: &mut Model) {
+        let mut sweep = Sweep::new();
+        loop {
+            let owner = model.doorbell().and_then(|doorbell| {
+                let area = doorbell.area.ring.as_ref()?;
+                // an area that cannot be read is noticed when a slot is
+                sweep.next(&doorbell.slots, area).ok().flatten()
+            });
+            match owner {
+                Some(SlotOwner::Ep(handle)) => {
+                    if let Some(endpoint) = model.endpoint(handle) {
+                        endpoint.socket.kicked = true;
+                    }
+                }
+                Some(SlotOwner::Cq(_)) => {}
+                None => return,
+            }
+        }
     }
 
     fn forget(&mut self, index: usize) {
@@ -119,33 +139,14 @@ impl Traffic {
     }
 }
 
-/// Notes which endpoints were kicked.
-fn sweep(model: &mut Model) {
-    let mut sweep = Sweep::new();
-    loop {
-        let owner = model.doorbell().and_then(|doorbell| {
-            let area = doorbell.area.ring.as_ref()?;
-            // an area that cannot be read is noticed when a slot is
-            sweep.next(&doorbell.slots, area).ok().flatten()
-        });
-        match owner {
-            Some(SlotOwner::Ep(handle)) => {
-                if let Some(endpoint) = model.endpoint(handle) {
-                    endpoint.socket.kicked = true;
-                }
-            }
-            Some(SlotOwner::Cq(_)) => {}
-            None => return,
-        }
-    }
-}
-
 /// A turn of one endpoint.
 struct Turn<'a> {
     model: &'a mut Model,
     platform: &'a Platform,
     handle: Handle,
-    buffer: &'a mut [u8],
+    batch: &'a mut Batch,
+    /// Sent, and received.
+    bytes: [u64; 2],
 }
 
 impl Turn<'_> {
@@ -164,8 +165,8 @@ impl Turn<'_> {
         }
     }
 
-    fn serve(&mut self) -> Left {
-        self.hear();
+    fn serve(&mut self, woken: bool) -> Left {
+        self.hear(woken);
         // an endpoint that only listens has no queues
         let Ok(Some(_)) = self.endpoint().map(|endpoint| endpoint.queues.as_ref()) else {
             return Left::Nothing;
@@ -181,19 +182,32 @@ impl Turn<'_> {
         });
         let flushed = self.flush();
         self.announce();
-        if more || flushed == Left::More || self.rearm().unwrap_or(false) {
-            Left::More
-        } else {
-            Left::Nothing
+        self.account();
+        if more || flushed == Left::More {
+            return Left::More;
+        }
+        self.rest().unwrap_or(Left::Nothing)
+    }
+
+    /// Says to each queue how much of it was carried out.
+    fn account(&mut self) {
+        let bytes = self.bytes;
+        if let Ok(endpoint) = self.endpoint() {
+            for (patience, bytes) in endpoint.socket.patience.iter_mut().zip(bytes) {
+                patience.carried(bytes);
+            }
         }
     }
 
-    /// Takes notice of what the socket has to say.
-    fn hear(&mut self) {
+    /// Takes notice of what the socket has to say. One that is connected wakes the device when it has.
+    fn hear(&mut self, woken: bool) {
         let handle = self.handle;
         let Ok(endpoint) = self.endpoint() else {
             return;
         };
+        if !woken && endpoint.state() == EpState::Connected {
+            return;
+        }
         let ready = endpoint.socket.inner.poll();
         let expired = endpoint.socket.inner.expired();
         let error = if ready.failed() {
@@ -227,8 +241,16 @@ impl Turn<'_> {
         let slot = self.slot(slot)?;
         let (sq, rq) = (slot.sq_pi()?, slot.rq_pi()?);
         let queues = self.queues()?;
-        queues.send.queue.offer(sq)?;
-        queues.receive.queue.offer(rq)?;
+        let sends = queues.send.queue.offer(sq)? > 0;
+        let receives = queues.receive.queue.offer(rq)? > 0;
+        let [send, receive] = &mut self.endpoint()?.socket.patience;
+        if sends {
+            send.begin(sys::now());
+        }
+        if receives {
+            // half of for ever: buffers are wanted as long as anything comes
+            receive.begin(0);
+        }
         Ok(())
     }
 
@@ -236,19 +258,38 @@ impl Turn<'_> {
         self.endpoint()?.queues.as_mut().ok_or(Status::State)
     }
 
-    /// Asks for kicks from here on. `true` if there is something already.
+    /// Asks for kicks from here on, or says when to look again.
     ///
     /// A queue with an entry that waits for its socket is left behind, as while there is work: no
-    /// entry after that can be carried out before the socket has woken the device.
-    fn rearm(&mut self) -> Result<bool> {
-        let socket = &self.endpoint()?.socket;
-        let (sends, receives) = (socket.sending.is_some(), socket.receiving.is_some());
+    /// entry after that can be carried out before the socket has woken the device. And so is one that
+    /// is watched.
+    fn rest(&mut self) -> Result<Left> {
+        let socket = &mut self.endpoint()?.socket;
+        let waits = [socket.sending.is_some(), socket.receiving.is_some()];
+        let mut left = Left::Nothing;
+        let mut behind = waits;
+        let mut now = None;
+        for (patience, behind) in socket.patience.iter_mut().zip(&mut behind) {
+            if *behind || !patience.is_busy() {
+                continue;
+            }
+            let now = *now.get_or_insert_with(sys::now);
+            if let Some(pause) = patience.rest(now) {
+                left = left.and(Left::Watch(pause));
+                *behind = true;
+            }
+        }
         let queues = self.queues()?;
         let number = queues.slot;
         let (sq, rq) = (queues.send.queue.offered(), queues.receive.queue.offered());
-        let ask = |seen: u32, waits: bool| if waits { seen.wrapping_sub(1) } else { seen };
+        let ask = |seen: u32, behind: bool| if behind { seen.wrapping_sub(1) } else { seen };
         let slot = self.slot(number)?;
-        slot.ask_for_kick(ask(sq, sends), ask(rq, receives))?;
-        Ok((!sends && slot.sq_pi()? != sq) || (!receives && slot.rq_pi()? != rq))
+        let [send_behind, receive_behind] = behind;
+        slot.ask_for_kick(ask(sq, send_behind), ask(rq, receive_behind))?;
+        let [sends, receives] = waits;
+        if (!sends && slot.sq_pi()? != sq) || (!receives && slot.rq_pi()? != rq) {
+            return Ok(Left::More);
+        }
+        Ok(left)
     }
 }

@@ -4,12 +4,13 @@
 
 use super::{
     Turn,
-    BUDGET, //
+    CALLS, //
 };
 use crate::{
     device::work::Left,
     model::{
         abi,
+        access::Access,
         status::{
             Result,
             Status, //
@@ -23,34 +24,118 @@ use kernel::prelude::*;
 impl Turn<'_> {
     /// Fills the buffers that the driver has put into the receive queue.
     pub(super) fn receive(&mut self) -> Result<Left> {
-        for _ in 0..BUDGET {
+        for _ in 0..CALLS {
             if self.endpoint()?.check_receive().is_err() {
                 return Ok(Left::Nothing);
             }
             let Some(entry) = self.current_receive()? else {
                 return Ok(Left::Nothing);
             };
-            let room = usize::try_from(entry.segment.span.len()).unwrap_or(usize::MAX);
-            let room = room.min(self.buffer.len());
-            let into = self.buffer.get_mut(..room).unwrap_or_default();
+            self.batch.clear();
+            let many = self.endpoint()?.socket.much_received;
+            if let Err(status) = self.gather_buffers(&entry, many) {
+                self.batch.release(self.platform);
+                self.endpoint()?.socket.receiving = None;
+                self.complete(false, entry.wr_id, 0, status, abi::OP_RECV, 0)?;
+                return Err(status);
+            }
             let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
-            let received = match endpoint.socket.inner.recv(into) {
-                Ok(received) => received,
+            let room = self.batch.pieces().bytes();
+            let received = endpoint.socket.inner.recv(self.batch.pieces());
+            self.batch.release(self.platform);
+            match received {
+                Ok(received) => {
+                    self.settle_received(&entry, received as u64)?;
+                    let socket = &mut self.endpoint()?.socket;
+                    socket.much_received = received as u64 >= entry.segment.span.len();
+                    // nothing is left, and the end has not come: the next entry waits for that
+                    if received < room && !socket.inner.poll().readable() {
+                        self.current_receive()?;
+                        return Ok(Left::Nothing);
+                    }
+                }
                 Err(error) if error == EAGAIN => return Ok(Left::Nothing),
                 Err(error) => return Err(sockets::status(error)),
-            };
-            endpoint.socket.receiving = None;
-            let result = self.deliver(&entry, received);
-            let status = result.err().unwrap_or(Status::Ok);
-            let flags = if received == 0 { abi::CQE_FIN } else { 0 };
-            let (len, op) = (received as u32, abi::OP_RECV);
-            self.complete(false, entry.wr_id, len, status, op, flags)?;
-            result?;
-            if received == 0 {
-                self.model.ended(self.handle);
             }
         }
         Ok(Left::More)
+    }
+
+    /// Adds a buffer to the batch, and those that come after it if `many` are wanted.
+    fn gather_buffers(&mut self, entry: &ReceiveEntry, many: bool) -> Result {
+        let mut whole = self.gather_buffer(entry)? && many;
+        while whole && !self.batch.is_full() {
+            // what is wrong with the next one is found out when it is its turn
+            let Some(Ok(next)) = self.peek_receive() else {
+                break;
+            };
+            // there is room for as many as it takes
+            if self.batch.receives.push_within_capacity(next).is_err() {
+                break;
+            }
+            match self.gather_buffer(&next) {
+                Ok(all) => whole = all,
+                Err(_) => {
+                    self.batch.receives.pop();
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn gather_buffer(&mut self, entry: &ReceiveEntry) -> Result<bool> {
+        let added = self.add_segment(&entry.segment, 0, Access::WRITE)?;
+        Ok(added == entry.segment.span.len())
+    }
+
+    fn peek_receive(&mut self) -> Option<Result<ReceiveEntry>> {
+        let ahead = self.batch.receives.len() as u32;
+        let work = &self.queues().ok()?.receive;
+        let index = work.queue.peek(ahead)?;
+        let ring = work.ring.ring.as_ref()?;
+        let bytes = work.queue.read(ring, index).map_err(Status::from);
+        Some(bytes.and_then(|bytes| ReceiveEntry::parse(&bytes)))
+    }
+
+    /// `received` bytes are in the buffers of the batch, or it was none because the stream has ended.
+    fn settle_received(&mut self, first: &ReceiveEntry, received: u64) -> Result {
+        let endpoint = self.endpoint()?;
+        endpoint.rx_bytes = endpoint.rx_bytes.saturating_add(received);
+        let counters = self.model.counters();
+        counters.rx_bytes = counters.rx_bytes.saturating_add(received);
+        let [_, bytes] = &mut self.bytes;
+        *bytes = bytes.saturating_add(received);
+
+        let mut left = received;
+        let mut entry = *first;
+        let mut index = 0;
+        let flags = if received == 0 { abi::CQE_FIN } else { 0 };
+        loop {
+            let len = entry.segment.span.len().min(left);
+            left -= len;
+            self.endpoint()?.socket.receiving = None;
+            // no longer than an entry
+            self.complete(
+                false,
+                entry.wr_id,
+                len as u32,
+                Status::Ok,
+                abi::OP_RECV,
+                flags,
+            )?;
+            let next = self.batch.receives.get(index).copied();
+            let Some(next) = next.filter(|_| left > 0) else {
+                break;
+            };
+            self.queues()?.receive.queue.take();
+            entry = next;
+            index += 1;
+        }
+        if received == 0 {
+            self.model.ended(self.handle);
+        }
+        Ok(())
     }
 
     /// The entry that the receive queue is at.
@@ -75,19 +160,5 @@ impl Turn<'_> {
                 Err(status)
             }
         }
-    }
-
-    /// Copies received bytes to where they are wanted.
-    fn deliver(&mut self, entry: &ReceiveEntry, received: usize) -> Result {
-        let buffer = core::mem::take(&mut self.buffer);
-        let data = buffer.get(..received).unwrap_or_default();
-        let result = self.write_segment(&entry.segment, data);
-        self.buffer = buffer;
-        result?;
-        let endpoint = self.endpoint()?;
-        endpoint.rx_bytes = endpoint.rx_bytes.saturating_add(received as u64);
-        let counters = self.model.counters();
-        counters.rx_bytes = counters.rx_bytes.saturating_add(received as u64);
-        Ok(())
     }
 }

@@ -4,11 +4,12 @@
 
 use super::{
     Turn,
-    BUDGET, //
+    CALLS, //
 };
 use crate::{
     device::work::Left,
     model::{
+        access::Access,
         control::Direction,
         device::{
             EpState,
@@ -20,7 +21,6 @@ use crate::{
         },
         work::{
             Segment,
-            Segments,
             SendEntry,
             SendOp,
             SendRules,
@@ -42,8 +42,10 @@ const SGE_SIZE: usize = 16;
 
 /// How far an entry has come.
 enum Step {
-    /// It is done.
-    Done,
+    /// The direction has ended.
+    Ended,
+    /// So many bytes of the batch that it begins are the transport's.
+    Sent(u64),
     /// Its socket will say when it goes on.
     Wait,
 }
@@ -51,7 +53,7 @@ enum Step {
 impl Turn<'_> {
     /// Carries out what the driver has put into the send queue.
     pub(super) fn send(&mut self) -> Result<Left> {
-        for _ in 0..BUDGET {
+        for _ in 0..CALLS {
             let endpoint = self.endpoint()?;
             if matches!(
                 endpoint.state(),
@@ -59,24 +61,25 @@ impl Turn<'_> {
             ) {
                 return Ok(Left::Nothing);
             }
-            let Some(Sending { entry, done }) = self.current_send()? else {
+            let Some(sending) = self.current_send()? else {
                 return Ok(Left::Nothing);
             };
             // what comes after the end of its direction harms nothing else
             if let Err(status) = self.endpoint()?.check_send() {
                 self.endpoint()?.socket.sending = None;
-                self.sent(&entry, status)?;
+                self.sent(&sending.entry, status)?;
                 continue;
             }
-            match self.carry_out(&entry, done) {
+            match self.carry_out(&sending) {
                 Ok(Step::Wait) => return Ok(Left::Nothing),
-                Ok(Step::Done) => {
+                Ok(Step::Ended) => {
                     self.endpoint()?.socket.sending = None;
-                    self.sent(&entry, Status::Ok)?;
+                    self.sent(&sending.entry, Status::Ok)?;
                 }
+                Ok(Step::Sent(bytes)) => self.settle_sent(&sending, bytes)?,
                 Err(status) => {
                     self.endpoint()?.socket.sending = None;
-                    self.sent(&entry, status)?;
+                    self.sent(&sending.entry, status)?;
                     return Err(status);
                 }
             }
@@ -89,23 +92,20 @@ impl Turn<'_> {
         if let Some(sending) = self.endpoint()?.socket.sending {
             return Ok(Some(sending));
         }
-        let rules = SendRules {
-            messages: false,
-            remote: false,
-            max_sge: self.model.limits().max_sge,
-            max_len: ENTRY_MAX,
-        };
+        let rules = self.rules();
         let work = &mut self.queues()?.send;
         let Some(index) = work.queue.take() else {
             return Ok(None);
         };
         let ring = work.ring.ring.as_ref().ok_or(Status::Fault)?;
         let bytes = work.queue.read(ring, index)?;
-        let parsed = SendEntry::parse(&bytes, &rules);
-        let parsed = parsed.and_then(|entry| match entry.table {
-            Some(table) => self.with_table(&entry, &table),
-            None => Ok(entry),
-        });
+        let mut parsed = SendEntry::parse(&bytes, &rules);
+        if let Ok(SendEntry {
+            table: Some(table), ..
+        }) = parsed
+        {
+            parsed = parsed.and_then(|entry| self.with_table(&entry, &table));
+        }
         match parsed {
             Ok(entry) => {
                 let sending = Sending { entry, done: 0 };
@@ -119,6 +119,15 @@ impl Turn<'_> {
         }
     }
 
+    fn rules(&self) -> SendRules {
+        SendRules {
+            messages: false,
+            remote: false,
+            max_sge: self.model.limits().max_sge,
+            max_len: ENTRY_MAX,
+        }
+    }
+
     fn with_table(&mut self, entry: &SendEntry, table: &Segment) -> Result<SendEntry> {
         let len = usize::try_from(table.span.len()).map_err(|_| Status::Inval)?;
         // a table that is too long was refused
@@ -128,34 +137,130 @@ impl Turn<'_> {
         entry.with_table(copy)
     }
 
-    fn carry_out(&mut self, entry: &SendEntry, done: u32) -> Result<Step> {
+    /// Carries out an entry, and maybe some of those that come after it.
+    fn carry_out(&mut self, sending: &Sending) -> Result<Step> {
+        let Sending { entry, done } = sending;
         if entry.op == SendOp::Fin {
             let platform = self.platform;
             let socket = &mut self.endpoint()?.socket;
             platform.shutdown(socket, Direction::Write)?;
-            return Ok(Step::Done);
+            return Ok(Step::Ended);
         }
-        let mut done = done;
-        while done < entry.len {
-            let n = self.gather(&entry.segments, u64::from(done))?;
-            let left = (entry.len - done) as usize > n;
-            let (more, data) = (entry.more || left, self.buffer.get(..n).unwrap_or_default());
+        self.batch.clear();
+        let gathered = self.gather(entry, *done);
+        let sent = gathered.and_then(|more| {
+            let pieces = self.batch.pieces();
             let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
-            let sent = match endpoint.socket.inner.send(data, more) {
-                Ok(sent) => sent as u32,
-                Err(error) if error == EAGAIN => return Ok(Step::Wait),
-                Err(error) => return Err(sockets::status(error)),
-            };
-            done = done.saturating_add(sent).min(entry.len);
-            endpoint.tx_bytes = endpoint.tx_bytes.saturating_add(u64::from(sent));
-            endpoint.socket.sending = Some(Sending {
-                entry: *entry,
-                done,
-            });
-            let counters = self.model.counters();
-            counters.tx_bytes = counters.tx_bytes.saturating_add(u64::from(sent));
+            match endpoint.socket.inner.send(pieces, more) {
+                Ok(sent) => Ok(Step::Sent(sent as u64)),
+                Err(error) if error == EAGAIN => Ok(Step::Wait),
+                Err(error) => Err(sockets::status(error)),
+            }
+        });
+        self.batch.release(self.platform);
+        sent
+    }
+
+    /// Adds what is left of an entry to the batch, and what comes after it. `true` if there is more.
+    fn gather(&mut self, entry: &SendEntry, done: u32) -> Result<bool> {
+        if !self.gather_entry(entry, done)? {
+            return Ok(true);
         }
-        Ok(Step::Done)
+        let rules = self.rules();
+        let mut more = entry.more;
+        while let Some(next) = self.peek_send(&rules) {
+            // one that is wrong will be looked at again, and refused
+            let (Ok(next), false) = (next, self.batch.is_full()) else {
+                return Ok(true);
+            };
+            // there is room for as many as it takes
+            if self.batch.sends.push_within_capacity(next).is_err() {
+                return Ok(true);
+            }
+            match self.gather_entry(&next, 0) {
+                Ok(true) => more = next.more,
+                Ok(false) => return Ok(true),
+                Err(_) => {
+                    self.batch.sends.pop();
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(more)
+    }
+
+    /// Adds what comes after the first `done` bytes of an entry. `true` if that was all of it.
+    fn gather_entry(&mut self, entry: &SendEntry, done: u32) -> Result<bool> {
+        let mut skip = u64::from(done);
+        let mut added = false;
+        for segment in entry.segments.iter() {
+            let len = segment.span.len();
+            if skip >= len {
+                skip -= len;
+                continue;
+            }
+            match self.add_segment(segment, skip, Access::READ) {
+                Ok(n) if n == len - skip => {}
+                Ok(_) => return Ok(false),
+                Err(_) if added => return Ok(false),
+                Err(status) => return Err(status),
+            }
+            added = true;
+            skip = 0;
+        }
+        Ok(true)
+    }
+
+    /// The entry after those of the batch, if it can be sent with them.
+    fn peek_send(&mut self, rules: &SendRules) -> Option<Result<SendEntry>> {
+        let ahead = self.batch.sends.len() as u32;
+        let work = &self.queues().ok()?.send;
+        let index = work.queue.peek(ahead)?;
+        let ring = work.ring.ring.as_ref()?;
+        let entry = work.queue.read(ring, index).map_err(Status::from);
+        let entry = entry.and_then(|bytes| SendEntry::parse(&bytes, rules));
+        Some(entry.and_then(|entry| match (entry.op, entry.table) {
+            (SendOp::Send, None) => Ok(entry),
+            _ => Err(Status::NotSupp),
+        }))
+    }
+
+    /// `sent` bytes of the batch, which began with what was left of an entry, are the transport's.
+    fn settle_sent(&mut self, first: &Sending, sent: u64) -> Result {
+        let endpoint = self.endpoint()?;
+        endpoint.tx_bytes = endpoint.tx_bytes.saturating_add(sent);
+        let counters = self.model.counters();
+        counters.tx_bytes = counters.tx_bytes.saturating_add(sent);
+        let [bytes, _] = &mut self.bytes;
+        *bytes = bytes.saturating_add(sent);
+
+        let mut left = u32::try_from(sent).unwrap_or(u32::MAX);
+        let rest = first.entry.len.saturating_sub(first.done);
+        if left < rest {
+            if let Some(sending) = &mut self.endpoint()?.socket.sending {
+                sending.done = sending.done.saturating_add(left);
+            }
+            return Ok(());
+        }
+        left -= rest;
+        self.endpoint()?.socket.sending = None;
+        self.sent(&first.entry, Status::Ok)?;
+        let mut index = 0;
+        while left > 0 {
+            // the copy that was checked, whatever the ring has by now
+            let Some(entry) = self.batch.sends.get(index).copied() else {
+                return Ok(());
+            };
+            self.queues()?.send.queue.take();
+            if left < entry.len {
+                self.endpoint()?.socket.sending = Some(Sending { entry, done: left });
+                return Ok(());
+            }
+            left -= entry.len;
+            self.sent(&entry, Status::Ok)?;
+            index += 1;
+        }
+        Ok(())
     }
 
     /// An entry has come to its end.
@@ -173,30 +278,5 @@ impl Turn<'_> {
             self.model.finished(self.handle);
         }
         Ok(())
-    }
-
-    /// Copies what comes after the first `skip` bytes of the segments, as far as there is room.
-    fn gather(&mut self, segments: &Segments, skip: u64) -> Result<usize> {
-        let mut skip = skip;
-        let mut filled = 0;
-        let buffer = core::mem::take(&mut self.buffer);
-        let result = segments.iter().try_for_each(|segment| {
-            let len = segment.span.len();
-            if skip >= len {
-                skip -= len;
-                return Ok(());
-            }
-            let room = buffer.get_mut(filled..).unwrap_or_default();
-            let n = usize::try_from(len - skip)
-                .unwrap_or(usize::MAX)
-                .min(room.len());
-            let room = room.get_mut(..n).unwrap_or_default();
-            self.read_segment(segment, skip, room)?;
-            filled += n;
-            skip = 0;
-            Ok(())
-        });
-        self.buffer = buffer;
-        result.map(|()| filled)
     }
 }
