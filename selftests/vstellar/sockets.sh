@@ -34,18 +34,23 @@ move() {
 	bulk -t 100 -b "$BYTES" "$@"
 }
 
-# A kick is due when the device has nothing to do: at most once for half of the bytes that
-# a socket may have there (120 KiB), however small the writes are.
+# A kick is due when the device has had nothing to do for a while: under load for one MiB
+# at most, however small the writes are. A machine that stands still meanwhile makes such
+# whiles, so there are three tries; load.vt.sh, where none stands still, needs no second.
 few_kicks() {
-	before=$(attribute vs0 kicks)
-	commands=$(attribute vs0 commands)
-	move -u -m 20000 -c "$G1" -s "$H2" 10.9.0.2 || return 1
-	kicks=$(($(attribute vs0 kicks) - before))
-	commands=$(($(attribute vs0 commands) - commands))
-	ktap_print_msg "$kicks kicks, $commands commands for $MIB MiB" >&3
-	# connecting and closing are a few, whatever is sent
-	[ "$commands" -le 10 ] || { echo "$commands commands"; return 1; }
-	[ "$kicks" -le $((MIB * 17 + 8)) ] || { echo "$kicks kicks for $MIB MiB"; return 1; }
+	for try in 1 2 3; do
+		before=$(attribute vs0 kicks)
+		commands=$(attribute vs0 commands)
+		move -u -m 20000 -c "$G1" -s "$H2" 10.9.0.2 || return 1
+		kicks=$(($(attribute vs0 kicks) - before))
+		commands=$(($(attribute vs0 commands) - commands))
+		ktap_print_msg "try $try: $kicks kicks, $commands commands for $MIB MiB" >&3
+		# connecting and closing are a few, whatever is sent
+		[ "$commands" -le 10 ] || { echo "$commands commands"; return 1; }
+		[ "$kicks" -gt $((MIB + 8)) ] || return 0
+	done
+	echo "$kicks kicks for $MIB MiB"
+	return 1
 }
 
 refused() {
@@ -72,9 +77,8 @@ loaded() {
 
 moves() {
 	now=$(stat_of vs0 pin-hits)
-	[ "$before" -gt 0 ] && [ "$now" -gt $((before + 100)) ] && return 0
-	before=$now
-	return 1
+	[ "$before" -gt 0 ] || before=$now
+	[ "$now" -gt $((before + 100)) ]
 }
 
 # ends COMMAND...: under load. Neither end of the stream hangs, both fail.

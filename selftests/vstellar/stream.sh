@@ -118,9 +118,9 @@ killed() {
 
 # Some of the stream has been sent.
 moves() {
-	before=${hits:-0}
 	hits=$(setting pin-hits)
-	[ "$before" -gt 0 ] && [ "$hits" -gt $((before + 100)) ]
+	before=${before:-$hits}
+	[ "$hits" -gt $((before + 100)) ]
 }
 
 # cable ARGUMENT...: what becomes of packets on it, both ways

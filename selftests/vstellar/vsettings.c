@@ -6,10 +6,14 @@
  * NAME is netns (the path of one, or "none"), address (16 bytes in hexadecimal),
  * first-port, last-port, endpoints, regions, queues, quota (bytes), buffers (bytes), or
  * rate (connections a second).
+ *
+ * vsettings --make PREFIX FIRST COUNT: makes devices with numbers from FIRST on, as "vdpa
+ * dev add" makes one, without a process for each.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +23,7 @@
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
+#include <linux/vdpa.h>
 #include <linux/vstellar.h>
 
 #define ROOM	8192
@@ -206,30 +211,69 @@ static void put_setting(struct request *req, char *setting)
 	}
 }
 
-int main(int argc, char **argv)
+/* The number of a family of messages. */
+static uint16_t find(const char *name)
 {
 	struct request req;
 	int err;
 
-	if (argc < 2) {
-		fputs("usage: vsettings DEVICE [NAME=VALUE...]\n", stderr);
+	begin(&req, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
+	put(&req, CTRL_ATTR_FAMILY_NAME, name, strlen(name) + 1);
+	/* the acknowledgement comes after the answer */
+	err = ask(&req, find_id);
+	if (err || !family_id)
+		fail(name, err ? err : ENOENT);
+	return family_id;
+}
+
+static void make(const char *prefix, unsigned long first, unsigned long count)
+{
+	static const char mgmtdev[] = "vstellar";
+	uint16_t family = find(VDPA_GENL_NAME);
+	struct request req;
+	char name[64];
+	int err;
+
+	for (unsigned long i = first; i < first + count; i++) {
+		snprintf(name, sizeof(name), "%s%lu", prefix, i);
+		begin(&req, family, VDPA_CMD_DEV_NEW);
+		put(&req, VDPA_ATTR_MGMTDEV_DEV_NAME, mgmtdev, sizeof(mgmtdev));
+		put(&req, VDPA_ATTR_DEV_NAME, name, strlen(name) + 1);
+		err = ask(&req, print);
+		if (err)
+			fail(name, err);
+	}
+}
+
+static void settings(char *device, int count, char **list)
+{
+	uint16_t family = find(VSTELLAR_FAMILY_NAME);
+	struct request req;
+	int err;
+
+	begin(&req, family, count ? VSTELLAR_CMD_DEV_SET : VSTELLAR_CMD_DEV_GET);
+	put(&req, VSTELLAR_A_DEV_NAME, device, strlen(device) + 1);
+	for (int i = 0; i < count; i++)
+		put_setting(&req, list[i]);
+	err = ask(&req, print);
+	if (err)
+		fail(device, err);
+}
+
+int main(int argc, char **argv)
+{
+	bool makes = argc == 5 && !strcmp(argv[1], "--make");
+
+	if (argc < 2 || (argv[1][0] == '-' && !makes)) {
+		fputs("usage: vsettings DEVICE [NAME=VALUE...] | --make PREFIX FIRST COUNT\n", stderr);
 		return 2;
 	}
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 	if (fd < 0)
 		fail("netlink", errno);
-	begin(&req, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-	put(&req, CTRL_ATTR_FAMILY_NAME, VSTELLAR_FAMILY_NAME, sizeof(VSTELLAR_FAMILY_NAME));
-	err = ask(&req, find_id);
-	/* the acknowledgement comes after the answer */
-	if (err || !family_id)
-		fail(VSTELLAR_FAMILY_NAME, err ? err : ENOENT);
-	begin(&req, family_id, argc > 2 ? VSTELLAR_CMD_DEV_SET : VSTELLAR_CMD_DEV_GET);
-	put(&req, VSTELLAR_A_DEV_NAME, argv[1], strlen(argv[1]) + 1);
-	for (int i = 2; i < argc; i++)
-		put_setting(&req, argv[i]);
-	err = ask(&req, print);
-	if (err)
-		fail(argv[1], err);
+	if (makes)
+		make(argv[2], strtoul(argv[3], NULL, 0), strtoul(argv[4], NULL, 0));
+	else
+		settings(argv[1], argc - 2, argv + 2);
 	return 0;
 }
