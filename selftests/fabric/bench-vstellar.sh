@@ -4,8 +4,9 @@
 # bench-vstellar.sh - the guest's half of "make bench-vstellar": what a virtual device
 # costs, beside AF_STRACK without one and beside pinning all memory, in the same boot.
 #
-# vstellar-guest plays the guest of vhost_vdpa: what it takes includes the crossings
-# between a process and the kernel that a guest's kernel has not got.
+# Guests are of two kinds. Programs in a namespace whose sockets are a device's (virtio_vdpa)
+# have a guest's driver. And vstellar-guest plays the guest of vhost_vdpa: what it takes
+# includes the crossings between a process and the kernel that a guest's kernel has not got.
 #
 # Leaves $RESULTS/vstellar.jsonl for strack-report. From the environment:
 #
@@ -13,7 +14,8 @@
 #	BYTES		of a transfer (default 64 MiB)
 #	PINGS		messages there and back (default 2000)
 #	ROUNDS		of each, in turn (default 3); guests are started five times as often
-#	DEVICES		how many are made in the end (default 1000)
+#	DEVICES		how many are made and bound in the end (default 1000)
+#	UNBOUND		how many are made in the end and not bound (default 65536)
 
 set -eu
 
@@ -29,6 +31,7 @@ BYTES=${BYTES:-67108864}
 PINGS=${PINGS:-2000}
 ROUNDS=${ROUNDS:-3}
 DEVICES=${DEVICES:-1000}
+UNBOUND=${UNBOUND:-65536}
 raw=$RESULTS/vstellar.jsonl
 OWN=00000000000000000000ffff0a090001
 
@@ -59,12 +62,37 @@ stream() {
 	wait
 }
 
+# program RUN SERVER CLIENT ADDRESS:PORT "OPTIONS OF serve" OPTIONS-OF-send...: one
+# connection between programs of two namespaces, and how often vs1 was kicked for it
+program() {
+	run=$1 server=$2 client=$3 at=$4 how=$5
+	shift 5
+	rm -f /tmp/peer
+	# shellcheck disable=SC2086 # options
+	in_ns "$server" vstellar-guest serve "$at" $how >/tmp/peer &
+	wait_line /tmp/peer ready 20000
+	before=$(attribute vs1 kicks)
+	line=$(in_ns "$client" vstellar-guest send "$at" "$@")
+	wait
+	echo "${line%\}},\"kicks\":$(($(attribute vs1 kicks) - before))}" | record stream "$run"
+}
+
 now() {
 	date +%s%N
 }
 
-# devices COUNT: from how many on there are to so many, bound to virtio_vdpa
+available() {
+	awk '/^MemAvailable/ { print $2 }' /proc/meminfo
+}
+
+# devices BOUND: that there are "made" of them by now, up from "before", since "start"
 devices() {
+	printf '{"kind":"devices","bound":%s,"from":%d,"count":%d,"elapsed_ns":%d,"kib":%d}\n' \
+		"$1" "$before" "$made" "$(($(now) - start))" "$((base - $(available)))" >>"$raw"
+}
+
+# bound COUNT: from how many on there are to so many, bound to virtio_vdpa
+bound() {
 	start=$(now)
 	before=$made
 	while [ "$made" -lt "$1" ]; do
@@ -72,9 +100,16 @@ devices() {
 		create "d$made"
 		bind "d$made" virtio_vdpa
 	done
-	free=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
-	printf '{"kind":"devices","from":%d,"count":%d,"elapsed_ns":%d,"kib":%d}\n' \
-		"$before" "$made" "$(($(now) - start))" "$((base - free))" >>"$raw"
+	devices true
+}
+
+# unbound COUNT: the same, but not bound
+unbound() {
+	start=$(now)
+	before=$made
+	vsettings --make d $((before + 1)) $(($1 - before))
+	made=$1
+	devices false
 }
 
 printf '{"kind":"setup","command":"make bench-vstellar","kernel":"%s","seed":0}\n' "$(uname -r)" >"$raw"
@@ -82,9 +117,10 @@ modprobe -q veth || : # may be built in
 modprobe -q vhost_vdpa max_iotlb_entries=1048576 # a run of pages each, where all is pinned
 strack_loaded || load_strack
 require_vstellar
+load_driver assign=0
 # shellcheck disable=SC3045 # dash has it
 ulimit -l unlimited
-setup_ns H1 H2
+setup_ns H1 H2 G1
 setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000
 
 echo "Starting guests of 1 to 16 GiB, memory pinned on first use"
@@ -93,23 +129,42 @@ DEV=$(vhost_of vs0)
 vstellar-guest startup "$DEV" 10.9.0.1 --sizes 1024 --rounds 1 >/dev/null # to warm up
 vstellar-guest startup "$DEV" 10.9.0.1 --rounds $((5 * ROUNDS)) >>"$raw"
 
-echo "Sending $BYTES bytes there and back, with rings of 4 MiB, and $PINGS messages of 64 bytes"
+echo "Sending $BYTES bytes each way and both, with rings of 4 MiB, and $PINGS messages of 64 bytes"
+create vs1
+vsettings vs1 "netns=/run/netns/$H1" "address=$OWN" first-port=1
+bind vs1 virtio_vdpa
+give_device vs1 "$G1"
 for round in $(seq "$ROUNDS"); do
 	stream native in_ns "$H1" vstellar-guest send 10.9.0.2:7000 "$BYTES" --plain
 	stream device vstellar-guest connect "$DEV" 10.9.0.2:7000 "$BYTES" --plain --chunk 65536 --log2 6
 	stream native-ping in_ns "$H1" vstellar-guest send 10.9.0.2:7000 "$((64 * PINGS))" --each 64
 	stream device-ping vstellar-guest connect "$DEV" 10.9.0.2:7000 "$((64 * PINGS))" --each 64
+	program native-one-way "$H2" "$H1" 10.9.0.2:7000 --silent "$BYTES" --silent
+	program up "$H2" "$G1" 10.9.0.2:7000 --silent "$BYTES" --silent
+	program down "$G1" "$H2" 10.9.0.1:7001 --silent "$BYTES" --silent
+	program both "$H2" "$G1" 10.9.0.2:7000 "" "$BYTES" --plain
+	program ping "$H2" "$G1" 10.9.0.2:7000 "" "$((64 * PINGS))" --each 64
 	echo "  round $round of $ROUNDS"
 done
 del_device vs0
+del_device vs1
+unload_driver # what is bound is to have a device's memory, and not that of a driver of it
 
-echo "Making $DEVICES devices"
+echo "Making $DEVICES devices, bound"
 made=0
-base=$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)
+base=$(available)
 for count in $((DEVICES / 10)) $((DEVICES / 3)) "$DEVICES"; do
-	devices "$count"
+	bound "$count"
 done
-del_all_devices
+unload_vstellar # and all devices
+
+echo "Making $UNBOUND devices, not bound"
+load_vstellar
+made=0
+base=$(available)
+for count in $((UNBOUND / 16)) $((UNBOUND / 4)) "$UNBOUND"; do
+	unbound "$count"
+done
 
 echo "Starting guests of 256 MiB to 1 GiB, all memory pinned"
 unload_vstellar

@@ -44,7 +44,8 @@ struct Stream {
     run: String,
     bytes: u64,
     elapsed_ns: u64,
-    /// The rest is of a device's only. Kicks of the doorbells, and for buffers of events.
+    /// The rest is of a device's only. Kicks of the doorbells, and for buffers of events; the kernel's
+    /// driver does not count the latter.
     #[serde(default)]
     kicks: u64,
     #[serde(default)]
@@ -57,9 +58,11 @@ struct Stream {
     pinned: u64,
 }
 
-/// Devices that were made and bound.
+/// Devices that were made.
 #[derive(Deserialize)]
 struct Devices {
+    /// And bound to a driver of the bus.
+    bound: bool,
     from: u64,
     count: u64,
     elapsed_ns: u64,
@@ -188,20 +191,34 @@ impl Bench {
             "1/MiB",
             1.0,
         );
+        for run in ["up", "down", "both"] {
+            let kicks = self.stream(run, kicks)?;
+            report.at_most(&format!("kicks/{run}"), kicks, "1/MiB", 1.0);
+        }
         let goodput = |run: &Stream| 8e3 * run.bytes as f64 / run.elapsed_ns as f64;
-        let (native, device) = (
-            self.stream("native", goodput)?,
-            self.stream("device", goodput)?,
-        );
-        report.add("goodput/native", native, "Mb/s", Better::Higher);
-        report.add("goodput/device", device, "Mb/s", Better::Higher);
-        report.at_least("goodput/device-to-native", device / native, "x", 0.8);
+        for (native, runs) in [
+            ("native", &["device", "both"][..]),
+            ("native-one-way", &["up", "down"][..]),
+        ] {
+            let without = self.stream(native, goodput)?;
+            let name = format!("goodput/{native}");
+            report.add(&name, without, "Mb/s", Better::Higher);
+            for run in runs {
+                let with = self.stream(run, goodput)?;
+                let name = format!("goodput/{run}");
+                report.add(&name, with, "Mb/s", Better::Higher);
+                report.at_least(&format!("{name}-to-native"), with / without, "x", 0.8);
+            }
+        }
         let ping = |run: &Stream| run.elapsed_ns as f64 / 1e3 / (run.bytes / PING).max(1) as f64;
         let native = self.stream("native-ping", ping)?;
-        let device = self.stream("device-ping", ping)?;
         report.add("ping/native", native, "us", Better::Lower);
-        report.add("ping/device", device, "us", Better::Lower);
-        report.at_most("ping/device-to-native", device / native, "x", 2.0);
+        for (name, run) in [("device", "device-ping"), ("program", "ping")] {
+            let with = self.stream(run, ping)?;
+            let name = format!("ping/{name}");
+            report.add(&name, with, "us", Better::Lower);
+            report.at_most(&format!("{name}-to-native"), with / native, "x", 2.0);
+        }
         Ok(())
     }
 
@@ -210,8 +227,18 @@ impl Bench {
             let new = some.count.saturating_sub(some.from).max(1) as f64;
             let each = some.elapsed_ns as f64 / 1e6 / new;
             let (count, kib) = (some.count, some.kib as f64 / some.count.max(1) as f64);
-            report.at_most(&format!("device/create-and-bind-{count}"), each, "ms", 50.0);
-            report.add(&format!("device/memory-{count}"), kib, "KiB", Better::Lower);
+            let (made, memory) = if some.bound {
+                ("create-and-bind", "memory")
+            } else {
+                ("create", "memory-unbound")
+            };
+            report.at_most(&format!("device/{made}-{count}"), each, "ms", 50.0);
+            report.add(
+                &format!("device/{memory}-{count}"),
+                kib,
+                "KiB",
+                Better::Lower,
+            );
         }
         if self.devices.is_empty() {
             bail!("no device was made");
@@ -253,12 +280,22 @@ mod tests {
             ("device", 1 << 20, device_ns),
             ("native-ping", 640, 100_000),
             ("device-ping", 640, 150_000),
+            ("native-one-way", 1 << 20, 500_000),
+            ("up", 1 << 20, device_ns / 2),
+            ("down", 1 << 20, 500_000),
+            ("both", 1 << 20, 1_000_000),
+            ("ping", 640, 120_000),
         ] {
             text += &format!(
                 "\n{{\"kind\":\"stream\",\"run\":\"{run}\",\"bytes\":{bytes},\"elapsed_ns\":{ns},\"kicks\":1,\"pin_hits\":9999,\"pin_misses\":1,\"pinned\":8388608}}"
             );
         }
-        text + "\n{\"kind\":\"devices\",\"from\":0,\"count\":100,\"elapsed_ns\":1000000000,\"kib\":500}"
+        for (bound, count) in [(true, 100), (false, 1000)] {
+            text += &format!(
+                "\n{{\"kind\":\"devices\",\"bound\":{bound},\"from\":0,\"count\":{count},\"elapsed_ns\":1000000000,\"kib\":500}}"
+            );
+        }
+        text
     }
 
     #[test]
@@ -279,6 +316,10 @@ mod tests {
         assert_eq!(find("ping/device-to-native"), 1.5);
         assert_eq!(find("device/create-and-bind-100"), 10.0);
         assert_eq!(find("device/memory-100"), 5.0);
+        assert_eq!(find("device/create-1000"), 1.0);
+        assert_eq!(find("device/memory-unbound-1000"), 0.5);
+        assert_eq!(find("ping/program-to-native"), 1.2);
+        assert_eq!(find("kicks/up"), 1.0);
         assert!(bench.tables(&report).contains("start/pin-all-1024"));
     }
 
@@ -288,7 +329,11 @@ mod tests {
         let missed = bench.report().unwrap();
         assert_eq!(
             missed.missed(),
-            ["start/growth", "goodput/device-to-native"]
+            [
+                "start/growth",
+                "goodput/device-to-native",
+                "goodput/up-to-native"
+            ]
         );
     }
 
