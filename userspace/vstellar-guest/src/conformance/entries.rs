@@ -39,6 +39,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
         "segments of memory regions, of tables, and by address",
         segments,
     ),
+    ("entries that are told of together", together),
     ("indices go forward, and within the ring", indices),
     ("completions are taken before there are more", completions),
     ("completions that nobody takes", untaken),
@@ -157,6 +158,59 @@ fn segments(world: &Conformance) -> Result<()> {
         ..Sqe::send(3, by_address(table, 80))
     };
     carry(&mut driver, &mut pair, &entry, &data[..500]).context("a table")
+}
+
+/// Several entries, of which each is completed in its turn; what comes before one that is wrong is sent.
+fn together(world: &Conformance) -> Result<()> {
+    const LENS: [u32; 5] = [64, 1, 4096, 500, 35];
+    const ROOM: u32 = 1000;
+    let mut driver = world.driver()?;
+    let mut pair = Pair::new(&mut driver, world.own)?;
+    let total = LENS.iter().sum::<u32>() as usize;
+    let data = pattern(total);
+    driver.ram().write(BUFFERS, &data);
+    for buffer in 0..12 {
+        let at = INTO + buffer * u64::from(ROOM);
+        pair.ends[1].put_receive(&rqe(buffer, by_address(at, ROOM)));
+    }
+    pair.ends[1].tell(&mut driver)?;
+    let mut at = BUFFERS;
+    for (number, len) in (0..).zip(LENS) {
+        pair.ends[0].put_send(&Sqe::send(number, by_address(at, len)).encode());
+        at += u64::from(len);
+    }
+    let wrong = Sqe {
+        total: 65,
+        ..Sqe::send(77, by_address(BUFFERS, 64))
+    };
+    pair.ends[0].put_send(&wrong.encode());
+    pair.ends[0].tell(&mut driver)?;
+
+    let mut came = Vec::new();
+    let (mut sent, mut buffers) = (0, 0);
+    while sent <= LENS.len() || came.len() < total {
+        let cqe = pair.cq.wait(&mut driver)?;
+        if cqe.op == abi::OP_RECV {
+            want("a buffer", cqe.status, Status::Ok)?;
+            ensure!(cqe.wr_id == buffers && cqe.len > 0, "{cqe:?}");
+            let mut bytes = vec![0; cqe.len as usize];
+            driver
+                .ram()
+                .read(INTO + buffers * u64::from(ROOM), &mut bytes);
+            came.extend(bytes);
+            buffers += 1;
+        } else if let Some(len) = LENS.get(sent) {
+            want("an entry", cqe.status, Status::Ok)?;
+            ensure!(cqe.wr_id == sent as u64 && cqe.len == *len, "{cqe:?}");
+            sent += 1;
+        } else {
+            want("the wrong entry", cqe.status, Status::Inval)?;
+            ensure!(cqe.wr_id == 77, "{cqe:?}");
+            sent += 1;
+        }
+    }
+    ensure!(came == data, "other bytes came");
+    failed(&mut driver, &pair, 0, Status::Inval)
 }
 
 /// The endpoint has failed for that reason, and a new connection can be made.
