@@ -19,6 +19,7 @@ use crate::endpoint::Pair;
 use crate::endpoint::PAIR_LOG2;
 use crate::machine::pinned_kb;
 use crate::machine::FEATURES;
+use crate::machine::PATIENCE;
 use crate::ram::addr;
 use crate::wire::mr;
 use crate::wire::rqe;
@@ -234,12 +235,33 @@ fn indices(world: &Conformance) -> Result<()> {
         ("receives backwards", RQ_PI, u32::MAX),
     ] {
         driver.restart(FEATURES)?;
-        let pair = Pair::new(&mut driver, world.own)?;
+        let mut pair = Pair::new(&mut driver, world.own)?;
         let number = pair.ends[0].slot;
         driver.ram().store(slot(number, place), u32::to_le(value));
         driver.ring_bell(number)?;
         failed(&mut driver, &pair, 0, Status::Inval).context(what)?;
+        stands_still(&mut driver, &mut pair).context(what)?;
     }
+    Ok(())
+}
+
+/// The device does not look at an endpoint that has failed over and over: an entry that it was not kicked
+/// for is not seen, and is canceled once it was.
+fn stands_still(driver: &mut Driver, pair: &mut Pair) -> Result<()> {
+    let end = &mut pair.ends[0];
+    end.put_send(&Sqe::send(5, by_address(BUFFERS, 64)).encode());
+    driver
+        .ram()
+        .store(slot(end.slot, SQ_PI), u32::to_le(end.sent));
+    // each is a round of the device's work
+    for _ in 0..10 {
+        driver.stats()?;
+    }
+    ensure!(pair.cq.take().is_none(), "it still looks at the queue");
+    driver.ring_bell(pair.ends[0].slot)?;
+    let cqe = pair.cq.wait(driver)?;
+    want("the entry behind", cqe.status, Status::Canceled)?;
+    ensure!(cqe.wr_id == 5, "{cqe:?}");
     Ok(())
 }
 
@@ -657,10 +679,7 @@ fn taken_away(world: &Conformance) -> Result<()> {
     driver.machine.unmap_ram()?;
     // not even a command can be taken
     driver.machine.queues[crate::machine::CONTROL].kick()?;
-    ensure!(
-        driver.machine.wait_broken(crate::machine::PATIENCE)?,
-        "it needs no reset"
-    );
+    ensure!(driver.machine.wait_broken(PATIENCE)?, "it needs no reset");
     driver.machine.map_ram()?;
     driver.restart(FEATURES)?;
     let mut pair = Pair::new(&mut driver, world.own)?;

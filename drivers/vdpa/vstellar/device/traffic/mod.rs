@@ -171,7 +171,9 @@ impl Turn<'_> {
         let Ok(Some(_)) = self.endpoint().map(|endpoint| endpoint.queues.as_ref()) else {
             return Left::Nothing;
         };
-        let left = self.offer().and_then(|()| {
+        let offered = self.offer();
+        let looks_again = offered.is_ok();
+        let left = offered.and_then(|()| {
             let sent = self.send()?;
             let received = self.receive()?;
             Ok(sent == Left::More || received == Left::More)
@@ -186,7 +188,7 @@ impl Turn<'_> {
         if more || flushed == Left::More {
             return Left::More;
         }
-        self.rest().unwrap_or(Left::Nothing)
+        self.rest(looks_again).unwrap_or(Left::Nothing)
     }
 
     /// Says to each queue how much of it was carried out.
@@ -263,7 +265,10 @@ impl Turn<'_> {
     /// A queue with an entry that waits for its socket is left behind, as while there is work: no
     /// entry after that can be carried out before the socket has woken the device. And so is one that
     /// is watched.
-    fn rest(&mut self) -> Result<Left> {
+    ///
+    /// An index that was not believed stays another than what was seen. To look again would be to do so
+    /// for ever, so that waits for a kick.
+    fn rest(&mut self, looks_again: bool) -> Result<Left> {
         let socket = &mut self.endpoint()?.socket;
         let waits = [socket.sending.is_some(), socket.receiving.is_some()];
         let mut left = Left::Nothing;
@@ -286,6 +291,9 @@ impl Turn<'_> {
         let slot = self.slot(number)?;
         let [send_behind, receive_behind] = behind;
         slot.ask_for_kick(ask(sq, send_behind), ask(rq, receive_behind))?;
+        if !looks_again {
+            return Ok(left);
+        }
         let [sends, receives] = waits;
         if (!sends && slot.sq_pi()? != sq) || (!receives && slot.rq_pi()? != rq) {
             return Ok(Left::More);
