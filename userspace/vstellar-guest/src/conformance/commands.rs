@@ -12,6 +12,7 @@ use crate::driver::EP_STATE;
 use crate::driver::USUAL_RAM;
 use crate::endpoint::ring;
 use crate::machine::bit;
+use crate::machine::scaled;
 use crate::machine::Machine;
 use crate::machine::EVENT;
 use crate::machine::FEATURES;
@@ -25,6 +26,7 @@ use crate::wire::EpCreate;
 use crate::wire::Wire;
 use anyhow::ensure;
 use anyhow::Result;
+use std::time::Instant;
 use vstellar_core::abi;
 use vstellar_core::control::Op;
 use vstellar_core::status::Status;
@@ -389,7 +391,9 @@ fn no_buffers(world: &Conformance) -> Result<()> {
     driver.order(Op::EpConnect, endpoint, &nobody)?;
     let ram = driver.ram();
     let state = || u32::from_le(ram.load::<u32>(slot(1, EP_STATE))) & 0xff;
+    let over = Instant::now() + scaled(PATIENCE);
     while state() != 6 {
+        ensure!(Instant::now() < over, "its state is {}", state());
         // commands are answered meanwhile
         driver.stats()?;
     }

@@ -18,6 +18,7 @@ use crate::driver::USUAL_RAM;
 use crate::endpoint::Pair;
 use crate::endpoint::PAIR_LOG2;
 use crate::machine::pinned_kb;
+use crate::machine::scaled;
 use crate::machine::FEATURES;
 use crate::machine::PATIENCE;
 use crate::ram::addr;
@@ -30,6 +31,7 @@ use crate::wire::Wire;
 use anyhow::ensure;
 use anyhow::Context;
 use anyhow::Result;
+use std::time::Instant;
 use vstellar_core::abi;
 use vstellar_core::control::Op;
 use vstellar_core::status::Status;
@@ -305,7 +307,9 @@ fn untaken(world: &Conformance) -> Result<()> {
         pair.ends[0].tell(&mut driver)?;
         sent += 1;
         // the entry is done, or the endpoint is
+        let over = Instant::now() + scaled(PATIENCE);
         while word(end, SQ_CI) != sent && word(end, EP_STATE) & 0xff == 4 {
+            ensure!(Instant::now() < over, "entry {sent} is not done");
             driver.stats()?;
         }
     }
