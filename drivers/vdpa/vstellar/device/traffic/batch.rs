@@ -108,8 +108,9 @@ impl Batch {
         platform.release(core::iter::from_fn(|| self.uses.pop()));
     }
 
-    /// Forgets the entries.
-    pub(super) fn clear(&mut self) {
+    /// Forgets the entries and the memory.
+    pub(super) fn clear(&mut self, platform: &Platform) {
+        self.release(platform);
         self.sends.clear();
         self.receives.clear();
     }

@@ -21,6 +21,16 @@ use crate::{
 };
 use kernel::prelude::*;
 
+/// What has become of a batch.
+enum Step {
+    /// So many bytes are in its buffers; none at the end of the stream.
+    Received(u64),
+    /// Its socket will say when it goes on.
+    Wait,
+    /// The buffer of its first entry cannot be had.
+    Refused(Status),
+}
+
 impl Turn<'_> {
     /// Fills the buffers that the driver has put into the receive queue.
     pub(super) fn receive(&mut self) -> Result<Left> {
@@ -31,34 +41,49 @@ impl Turn<'_> {
             let Some(entry) = self.current_receive()? else {
                 return Ok(Left::Nothing);
             };
-            self.batch.clear();
-            let many = self.endpoint()?.socket.much_received;
-            if let Err(status) = self.gather_buffers(&entry, many) {
-                self.batch.release(self.platform);
-                self.endpoint()?.socket.receiving = None;
-                self.complete(false, entry.wr_id, 0, status, abi::OP_RECV, 0)?;
-                return Err(status);
+            // nothing is looked up for what has not come: the socket wakes the device
+            let ready = self.endpoint()?.socket.inner.poll();
+            if !ready.readable() && !ready.failed() {
+                return Ok(Left::Nothing);
             }
-            let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
-            let room = self.batch.pieces().bytes();
-            let received = endpoint.socket.inner.recv(self.batch.pieces());
-            self.batch.release(self.platform);
-            match received {
-                Ok(received) => {
-                    self.settle_received(&entry, received as u64)?;
-                    let socket = &mut self.endpoint()?.socket;
-                    socket.much_received = received as u64 >= entry.segment.span.len();
-                    // nothing is left, and the end has not come: the next entry waits for that
-                    if received < room && !socket.inner.poll().readable() {
-                        self.current_receive()?;
-                        return Ok(Left::Nothing);
-                    }
+            match self.fill(&entry)? {
+                Step::Received(bytes) => {
+                    self.settle_received(&entry, bytes)?;
+                    self.endpoint()?.socket.much_received = bytes >= entry.segment.span.len();
                 }
-                Err(error) if error == EAGAIN => return Ok(Left::Nothing),
-                Err(error) => return Err(sockets::status(error)),
+                Step::Wait => {
+                    self.endpoint()?.socket.much_received = false;
+                    return Ok(Left::Nothing);
+                }
+                Step::Refused(status) => {
+                    self.endpoint()?.socket.receiving = None;
+                    self.complete(false, entry.wr_id, 0, status, abi::OP_RECV, 0)?;
+                    return Err(status);
+                }
             }
         }
         Ok(Left::More)
+    }
+
+    /// Fills the buffer of an entry, and maybe some of those that come after it.
+    fn fill(&mut self, entry: &ReceiveEntry) -> Result<Step> {
+        self.batch.clear(self.platform);
+        let many = self.endpoint()?.socket.much_received;
+        let step = match self.gather_buffers(entry, many) {
+            Ok(()) => self.receive_batch(),
+            Err(status) => Ok(Step::Refused(status)),
+        };
+        self.batch.release(self.platform);
+        step
+    }
+
+    fn receive_batch(&mut self) -> Result<Step> {
+        let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
+        match endpoint.socket.inner.recv(self.batch.pieces()) {
+            Ok(received) => Ok(Step::Received(received as u64)),
+            Err(error) if error == EAGAIN => Ok(Step::Wait),
+            Err(error) => Err(sockets::status(error)),
+        }
     }
 
     /// Adds a buffer to the batch, and those that come after it if `many` are wanted.

@@ -146,7 +146,7 @@ impl Turn<'_> {
             platform.shutdown(socket, Direction::Write)?;
             return Ok(Step::Ended);
         }
-        self.batch.clear();
+        self.batch.clear(self.platform);
         let gathered = self.gather(entry, *done);
         let sent = gathered.and_then(|more| {
             let pieces = self.batch.pieces();
