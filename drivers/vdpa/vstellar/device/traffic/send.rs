@@ -169,10 +169,15 @@ impl Turn<'_> {
         let rules = self.rules();
         let mut more = entry.more;
         while let Some(next) = self.peek_send(&rules) {
-            // one that is wrong will be looked at again, and refused
-            let (Ok(next), false) = (next, self.batch.is_full()) else {
-                return Ok(true);
+            // One that is wrong will be looked at again, and refused: nothing more is sent then, and what
+            // comes before it must not be held back for it.
+            let Ok(next) = next else {
+                return Ok(more);
             };
+            let alone = next.op != SendOp::Send || next.table.is_some();
+            if alone || self.batch.is_full() {
+                return Ok(true);
+            }
             // there is room for as many as it takes
             if self.batch.sends.push_within_capacity(next).is_err() {
                 return Ok(true);
@@ -182,7 +187,7 @@ impl Turn<'_> {
                 Ok(false) => return Ok(true),
                 Err(_) => {
                     self.batch.sends.pop();
-                    return Ok(true);
+                    return Ok(more);
                 }
             }
         }
@@ -211,18 +216,14 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// The entry after those of the batch, if it can be sent with them.
+    /// The entry after those of the batch.
     fn peek_send(&mut self, rules: &SendRules) -> Option<Result<SendEntry>> {
         let ahead = self.batch.sends.len() as u32;
         let work = &self.queues().ok()?.send;
         let index = work.queue.peek(ahead)?;
         let ring = work.ring.ring.as_ref()?;
         let entry = work.queue.read(ring, index).map_err(Status::from);
-        let entry = entry.and_then(|bytes| SendEntry::parse(&bytes, rules));
-        Some(entry.and_then(|entry| match (entry.op, entry.table) {
-            (SendOp::Send, None) => Ok(entry),
-            _ => Err(Status::NotSupp),
-        }))
+        Some(entry.and_then(|bytes| SendEntry::parse(&bytes, rules)))
     }
 
     /// `sent` bytes of the batch, which began with what was left of an entry, are the transport's.
