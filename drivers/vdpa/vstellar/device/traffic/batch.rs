@@ -34,11 +34,17 @@ use kernel::{
     prelude::*, //
 };
 
-/// Entries at most.
+/// Entries at most, with the one that a queue is at.
 const ENTRIES: usize = 16;
+
+/// Those that come after it.
+const BEHIND: usize = ENTRIES - 1;
 
 /// Pieces of memory at most: as many pages make 256 KiB.
 const PIECES: usize = 64;
+
+/// Bytes at most: a piece of a huge page is large, and a call of the socket copies all of them.
+const BYTES: usize = 1 << 20;
 
 /// Entries, and the memory of them.
 pub(super) struct Batch {
@@ -68,13 +74,21 @@ impl Batch {
         let flags = GFP_KERNEL | __GFP_NOWARN;
         self.pieces.reserve(PIECES, flags)?;
         self.uses.reserve(PIECES, flags)?;
-        self.receives.reserve(ENTRIES, flags)?;
-        self.sends.reserve(ENTRIES, flags)
+        self.receives.reserve(BEHIND, flags)?;
+        self.sends.reserve(BEHIND, flags)
     }
 
     /// Whether there is no room for a further entry.
     pub(super) fn is_full(&self) -> bool {
-        self.pieces.is_full() || self.sends.len().max(self.receives.len()) >= ENTRIES
+        self.room() == 0 || self.sends.len().max(self.receives.len()) >= BEHIND
+    }
+
+    /// How many bytes there is room for.
+    fn room(&self) -> usize {
+        if self.pieces.is_full() {
+            return 0;
+        }
+        BYTES.saturating_sub(self.pieces.bytes())
     }
 
     /// The memory.
@@ -126,7 +140,7 @@ impl Turn<'_> {
         access: Access,
     ) -> Result<u64> {
         let mut done = skip;
-        while done < segment.span.len() && !self.batch.pieces.is_full() {
+        while done < segment.span.len() && self.batch.room() > 0 {
             match self.add_piece(segment, done, access) {
                 Ok(len) => done = done.saturating_add(len as u64),
                 Err(_) if done > skip => break,
@@ -138,11 +152,8 @@ impl Turn<'_> {
 
     fn add_piece(&mut self, segment: &Segment, skip: u64, access: Access) -> Result<usize> {
         let len = segment.span.len().saturating_sub(skip);
-        let addrs = super::payload::part(
-            segment,
-            skip,
-            usize::try_from(len).map_err(|_| Status::Inval)?,
-        )?;
+        let len = usize::try_from(len).map_err(|_| Status::Inval)?;
+        let addrs = super::payload::part(segment, skip, len.min(self.batch.room()))?;
         let (platform, batch) = (self.platform, &mut *self.batch);
         super::payload::piece(self.model, segment.key, &addrs, access, |want| {
             batch.add(platform, want)
