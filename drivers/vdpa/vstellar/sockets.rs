@@ -76,6 +76,11 @@ impl Socket {
             patience: [const { Patience::new() }; 2],
         }
     }
+
+    /// Whether one of its queues has to be looked at, because nobody says that there is something.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.patience.iter().any(Patience::is_watched)
+    }
 }
 
 /// What an error of a socket is to a guest.

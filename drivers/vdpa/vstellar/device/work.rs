@@ -76,6 +76,7 @@ fn is_ep_create(request: &[u8]) -> bool {
 
 impl State {
     fn round(&mut self, vdpa: &Vdpa, platform: &Platform) -> Result<Left, Violation> {
+        let called = vdpa.take_call();
         let kicks = vdpa.take_kicks(VIRTIO_VSTELLAR_VQ_KICK as u16);
         let counters = self.model.counters();
         counters.kicks = counters.kicks.saturating_add(u64::from(kicks));
@@ -91,7 +92,7 @@ impl State {
             self.unseen.doorbells = false;
             self.traffic.sweep(&mut self.model);
         }
-        let traffic = self.traffic.serve(&mut self.model, platform);
+        let traffic = self.traffic.serve(&mut self.model, platform, called);
         let events = self.events(platform)?;
         Ok(commands.and(traffic).and(events))
     }

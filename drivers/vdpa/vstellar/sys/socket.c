@@ -174,7 +174,9 @@ int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how)
 
 bool vstellar_c_socket_woken(struct vstellar_socket *socket)
 {
-	return test_and_clear_bit(SOCKET_WOKEN, &socket->flags);
+	/* most have not, and are asked often; who sets it calls for another round afterwards */
+	return test_bit(SOCKET_WOKEN, &socket->flags) &&
+	       test_and_clear_bit(SOCKET_WOKEN, &socket->flags);
 }
 
 u32 vstellar_c_socket_poll(struct vstellar_socket *socket)

@@ -53,6 +53,7 @@ struct vstellar_vdpa {
 	struct vdpa_device vdpa; /* first: the bus allocates and frees by it */
 	struct work_struct work;
 	struct hrtimer look; /* queues the work; started by the work alone */
+	int called; /* somebody but the timer wants a round */
 	atomic_t kicks[VIRTIO_VSTELLAR_NVQS];
 	void *device; /* the Rust half; from before the device is seen until it is freed */
 	/* from bind_mm to unbind_mm; all who use it hold the mutex of the open vhost_vdpa device */
@@ -88,6 +89,7 @@ static void vstellar_work(struct work_struct *work)
 
 void vstellar_c_work_start(struct vstellar_vdpa *vs)
 {
+	WRITE_ONCE(vs->called, true);
 	enable_and_queue_work(vstellar_wq, &vs->work);
 }
 
@@ -99,19 +101,26 @@ void vstellar_c_work_stop(struct vstellar_vdpa *vs)
 
 void vstellar_c_work_queue(struct vstellar_vdpa *vs)
 {
+	/* the round that takes this sees what it is for; it is this one or another that is under way */
+	smp_store_release(&vs->called, true);
 	queue_work(vstellar_wq, &vs->work);
 }
 
 /* Hard interrupt. */
 static enum hrtimer_restart vstellar_look(struct hrtimer *timer)
 {
-	vstellar_c_work_queue(container_of(timer, struct vstellar_vdpa, look));
+	queue_work(vstellar_wq, &container_of(timer, struct vstellar_vdpa, look)->work);
 	return HRTIMER_NORESTART;
 }
 
 void vstellar_c_work_queue_in(struct vstellar_vdpa *vs, u64 ns)
 {
 	hrtimer_start(&vs->look, ns_to_ktime(ns), HRTIMER_MODE_REL);
+}
+
+bool vstellar_c_take_call(struct vstellar_vdpa *vs)
+{
+	return xchg(&vs->called, false);
 }
 
 u32 vstellar_c_take_kicks(struct vstellar_vdpa *vs, u16 index)

@@ -43,6 +43,8 @@ void vstellar_c_work_stop(struct vstellar_vdpa *vs);
 void vstellar_c_work_queue(struct vstellar_vdpa *vs);
 /* the same after that time; by the work itself, which changes the time if it was set */
 void vstellar_c_work_queue_in(struct vstellar_vdpa *vs, u64 ns);
+/* whether it was started or queued since the last call, other than by the timer */
+bool vstellar_c_take_call(struct vstellar_vdpa *vs);
 
 /* how often its driver has kicked this virtqueue since the last call */
 u32 vstellar_c_take_kicks(struct vstellar_vdpa *vs, u16 index);

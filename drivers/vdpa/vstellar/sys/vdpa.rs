@@ -81,10 +81,16 @@ impl Vdpa {
     }
 
     /// Lets it run once more after that time, in nanoseconds; what was said before does not count then.
-    /// By the work itself.
+    /// By the work itself. This is not a call that [`Vdpa::take_call`] knows of.
     pub(crate) fn queue_work_in(&self, ns: u64) {
         // SAFETY: By the type invariant; the timer was set up with the object.
         unsafe { bindings::vstellar_c_work_queue_in(self.0.as_ptr(), ns) }
+    }
+
+    /// Whether the work was started or queued since the last call, other than by the timer.
+    pub(crate) fn take_call(&self) -> bool {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::vstellar_c_take_call(self.0.as_ptr()) }
     }
 
     /// How often the driver has kicked this virtqueue since the last call.

@@ -10,3 +10,4 @@ mod doorbell;
 mod entries;
 mod indices;
 mod patience;
+mod roster;

@@ -22,6 +22,7 @@ use super::{
 pub mod completion;
 pub mod patience;
 pub mod receive;
+pub mod roster;
 pub mod segment;
 pub mod send;
 
@@ -31,6 +32,7 @@ pub use completion::{
 };
 pub use patience::Patience;
 pub use receive::ReceiveEntry;
+pub use roster::Roster;
 pub use segment::{
     Segment,
     Segments,

@@ -2,7 +2,8 @@
 
 //! Payload: the entries of send and receive queues, carried out on the sockets of their endpoints.
 //!
-//! An endpoint is looked at when its slot was kicked or its socket has something to say. Entries are
+//! An endpoint is looked at when its slot was kicked, its socket has something to say, or it is watched
+//! ([`model::work::patience`]); those that are watched can be visited without the others. Entries are
 //! taken and completed in order; the one that a queue is at waits with the socket ([`sockets::Socket`])
 //! for room or for data. What lies in a queue at once is sent, or received, at once ([`batch`]).
 //! Payload is copied between the guest's pages and the transport's: an entry is done when the transport
@@ -10,10 +11,7 @@
 
 use super::work::Left;
 use crate::{
-    host::{
-        AllocError,
-        List, //
-    },
+    host::AllocError,
     model::{
         self,
         control::Direction,
@@ -31,7 +29,7 @@ use crate::{
             Status, //
         },
         table::Handle,
-        work::Patience, //
+        work::Roster, //
     },
     platform::Platform,
     ring::Ring,
@@ -57,15 +55,14 @@ const CALLS: usize = 16;
 
 /// The endpoints of a device, as far as payload is concerned.
 pub(super) struct Traffic {
-    /// All there are, and maybe some that are gone.
-    endpoints: List<Handle>,
+    endpoints: Roster,
     batch: Batch,
 }
 
 impl Traffic {
     pub(super) fn new() -> Traffic {
         Traffic {
-            endpoints: List::new(),
+            endpoints: Roster::new(),
             batch: Batch::new(),
         }
     }
@@ -73,26 +70,25 @@ impl Traffic {
     /// An endpoint was made.
     pub(super) fn add(&mut self, endpoint: Handle) -> core::result::Result<(), AllocError> {
         self.batch.prepare().map_err(|_| AllocError)?;
-        self.endpoints.push(endpoint)
+        self.endpoints.add(endpoint)
     }
 
-    /// Serves those that have something to be done.
-    pub(super) fn serve(&mut self, model: &mut Model, platform: &Platform) -> Left {
+    /// Serves those that have something to be done, `all` or only the watched ones.
+    pub(super) fn serve(&mut self, model: &mut Model, platform: &Platform, all: bool) -> Left {
         if model.is_quiesced() {
             return Left::Nothing;
         }
         let mut left = Left::Nothing;
         let mut index = 0;
-        while let Some(&handle) = self.endpoints.get(index) {
+        while let Some(handle) = self.endpoints.get(index, all) {
             let Some(endpoint) = model.endpoint(handle) else {
-                self.forget(index);
+                self.endpoints.forget(index);
                 continue;
             };
-            index += 1;
             let woken = endpoint.socket.inner.woken();
             let kicked = core::mem::take(&mut endpoint.socket.kicked);
-            let watched = endpoint.socket.patience.iter().any(Patience::is_watched);
-            if !kicked && !woken && !watched {
+            if !kicked && !woken && !endpoint.socket.is_watched() {
+                index = self.endpoints.visited(index, false);
                 continue;
             }
             let mut turn = Turn {
@@ -103,10 +99,16 @@ impl Traffic {
                 bytes: [0; 2],
             };
             let rest = turn.serve(woken);
+            left = left.and(rest);
             if rest == Left::More {
                 turn.again();
+                // whether it is watched is seen when it is done, and until then all are visited
+                index += 1;
+                continue;
             }
-            left = left.and(rest);
+            let endpoint = model.endpoint(handle);
+            let watched = endpoint.is_some_and(|endpoint| endpoint.socket.is_watched());
+            index = self.endpoints.visited(index, watched);
         }
         left
     }
@@ -130,12 +132,6 @@ impl Traffic {
                 None => return,
             }
         }
-    }
-
-    fn forget(&mut self, index: usize) {
-        let last = self.endpoints.len().saturating_sub(1);
-        self.endpoints.swap(index, last);
-        self.endpoints.pop();
     }
 }
 
