@@ -144,7 +144,6 @@ silence() {
 	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
 	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
 	guest=$!
-	hits=0
 	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
 	cable netem loss 100%
 	wait_exit "$guest" 60000
