@@ -96,13 +96,14 @@ static int vsg_send_check(struct sock *sk, bool progress)
  * Sends at most @left bytes. How many, zero if there is no room, or an errno.
  *
  * What fits now is described as one: the device, told that more of a write follows, fills
- * its packets up. It is told so only if there is room for what follows, as that may
- * otherwise be a while.
+ * its packets up. It is told so only if there is room for what follows, and if that can be
+ * read, as it may otherwise be a while.
  */
 static int vsg_send_some(struct vsg_sock *vs, struct msghdr *msg, size_t left, bool more)
 {
 	struct virtio_vstellar_sqe *ring = vs->block.mem + VSG_SQ;
 	u32 offset, len, made, room;
+	size_t next;
 	bool pushed;
 
 	/* comes and goes with the socket lock */
@@ -115,9 +116,10 @@ static int vsg_send_some(struct vsg_sock *vs, struct msghdr *msg, size_t left, b
 	if (!len)
 		return 0;
 	len = min_t(size_t, len, left);
-	more |= len < left && len < room;
 	if (!copy_from_iter_full(vs->block.mem + VSG_TX + offset, len, &msg->msg_iter))
 		return -EFAULT;
+	next = min_t(size_t, left, room) - len;
+	more |= next && !fault_in_iov_iter_readable(&msg->msg_iter, next);
 	spin_lock_bh(&vs->lock);
 	made = vsg_send_made(vs->queues);
 	pushed = vsg_send_push(vs->queues, len, more, &ring[made % VSG_SQ_DEPTH]);
