@@ -17,23 +17,32 @@ use crate::{
         },
         work::ReceiveEntry, //
     },
-    sockets, //
+    sockets,
+    sys::socket::Socket, //
 };
 use kernel::prelude::*;
 
 /// What has become of a batch.
 enum Step {
-    /// So many bytes are in its buffers; none at the end of the stream.
-    Received(u64),
+    /// So many bytes are in its buffers, of as many as had room; none at the end of the stream.
+    Received { bytes: u64, room: u64 },
     /// Its socket will say when it goes on.
     Wait,
     /// The buffer of its first entry cannot be had.
     Refused(Status),
 }
 
+/// Whether a call would return something.
+fn is_due(socket: &Socket) -> bool {
+    let ready = socket.poll();
+    ready.readable() || ready.failed()
+}
+
 impl Turn<'_> {
     /// Fills the buffers that the driver has put into the receive queue.
     pub(super) fn receive(&mut self) -> Result<Left> {
+        // the buffers were not enough for what there was
+        let mut full = false;
         for _ in 0..CALLS {
             if self.endpoint()?.check_receive().is_err() {
                 return Ok(Left::Nothing);
@@ -42,12 +51,13 @@ impl Turn<'_> {
                 return Ok(Left::Nothing);
             };
             // nothing is looked up for what has not come: the socket wakes the device
-            let ready = self.endpoint()?.socket.inner.poll();
-            if !ready.readable() && !ready.failed() {
+            let socket = &self.endpoint()?.socket.inner;
+            if !full && !is_due(socket) {
                 return Ok(Left::Nothing);
             }
             match self.fill(&entry)? {
-                Step::Received(bytes) => {
+                Step::Received { bytes, room } => {
+                    full = bytes == room;
                     self.settle_received(&entry, bytes)?;
                     self.endpoint()?.socket.much_received = bytes >= entry.segment.span.len();
                 }
@@ -80,7 +90,10 @@ impl Turn<'_> {
     fn receive_batch(&mut self) -> Result<Step> {
         let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
         match endpoint.socket.inner.recv(self.batch.pieces()) {
-            Ok(received) => Ok(Step::Received(received as u64)),
+            Ok(received) => Ok(Step::Received {
+                bytes: received as u64,
+                room: self.batch.pieces().bytes() as u64,
+            }),
             Err(error) if error == EAGAIN => Ok(Step::Wait),
             Err(error) => Err(sockets::status(error)),
         }
