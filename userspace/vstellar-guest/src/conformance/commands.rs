@@ -397,6 +397,8 @@ fn no_buffers(world: &Conformance) -> Result<()> {
         // commands are answered meanwhile
         driver.stats()?;
     }
+    // The state is written before the event is tried; the next command is taken after that.
+    driver.stats()?;
     driver.post_event(0);
     driver.machine.queues[EVENT].notify()?;
     let event = driver.receive_event(PATIENCE)?;
