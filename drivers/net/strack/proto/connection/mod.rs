@@ -19,9 +19,9 @@
 //! at [`Connection::events`] and sets its timer to [`Connection::deadline`].
 //!
 //! The parts: `input` takes packets apart, `acked` is about ACKs, `recovery` about lost
-//! packets, `cost` about what those cost and `silence` about timeouts without progress,
-//! `refused` about packets the receiver cannot take, `output` makes packets, `close` ends
-//! things.
+//! packets, `tail` about probes for them, `cost` about what losses cost and `silence` about
+//! timeouts without progress, `refused` about packets the receiver cannot take, `output` makes
+//! packets, `close` ends things.
 
 mod acked;
 mod close;
@@ -33,6 +33,7 @@ mod output;
 mod recovery;
 mod refused;
 mod silence;
+mod tail;
 mod timer;
 
 pub use self::interface::{

@@ -28,7 +28,6 @@ use crate::proto::{
         Probes,
         Resent, //
     },
-    params::percent,
     psn::Psn,
     spray::Feedback,
     stream::State,
@@ -60,7 +59,7 @@ pub(super) struct Recovery {
     initial_rto: Ns,
     pub(super) tail: Probes,
     // The path that was heard of last.
-    heard_on: Option<u16>,
+    pub(super) heard_on: Option<u16>,
     persist_tries: u8,
     persist_unanswered: u8,
 }
@@ -95,14 +94,8 @@ impl Connection {
         self.config.profile == Profile::Strack
     }
 
-    /// Whether many paths are asked together what became of their packets. At the start no
-    /// profile can leave that to the timeout, since it is long.
-    fn asks_many(&self) -> bool {
-        self.recovers_early() || self.is_starting()
-    }
-
     /// Whether little is known of the RTT yet.
-    fn is_starting(&self) -> bool {
+    pub(super) fn is_starting(&self) -> bool {
         let acked = self.tx.una().dist_from(self.snd_isn);
         acked < self.config.loss.start_packets.into()
     }
@@ -225,52 +218,6 @@ impl Connection {
         self.timers.set_by(Timer::Retransmit, at);
     }
 
-    pub(super) fn arm_tail_probe(&mut self, now: Ns) {
-        self.timers.stop(Timer::TailProbe);
-        if !self.rtt.sampled() || self.recovery.expiries > 0 || self.tx.in_flight() == 0 {
-            return;
-        }
-        let wait = self.tail_wait();
-        if wait < self.rto() {
-            let since = self.silent_since(now);
-            let at = since.saturating_add(wait).max(now);
-            self.timers.set(Timer::TailProbe, at);
-        }
-    }
-
-    /// Silence after which a probe is sent.
-    fn tail_wait(&self) -> Ns {
-        let target = self.target_delay();
-        let wait = self.recovery.patience.probe(&self.rtt, target);
-        if self.recovers_early() {
-            return wait;
-        }
-        let long = self.rtt.base().saturating_mul(3);
-        if self.is_starting() {
-            // The RTT is that of full queues, which nothing comes out of any more.
-            long.max(self.rtt.base().saturating_add(target))
-        } else if self.tx.backlog() > 0 {
-            wait.max(long)
-        } else {
-            wait
-        }
-    }
-
-    /// Since when it is surprising not to have heard of a packet in flight, now that
-    /// something has been sent or heard.
-    ///
-    /// Each packet counts for itself: that others have arrived is no reason to wait
-    /// longer for it. But the same is not asked twice at once. The profile *stellar*
-    /// counts on the timeout for that.
-    fn silent_since(&self, now: Ns) -> Ns {
-        if !self.recovers_early() {
-            return now;
-        }
-        let oldest = self.tx.in_flight_from(self.tx.una());
-        let sent = oldest.map_or(now, |(_, slot)| slot.sent_at);
-        sent.max(self.recovery.tail.sent_at())
-    }
-
     /// Data waits for credit and nothing is in flight that would bring news of it.
     pub(super) fn arm_persist(&mut self, now: Ns) {
         let idle = self.tx.in_flight() == 0 && self.tx.lost() == 0;
@@ -305,29 +252,6 @@ impl Connection {
         self.recovery.persist_tries = self.recovery.persist_tries.saturating_add(1);
         self.probe_due = Some(Probe::Window);
         self.arm_persist(now);
-    }
-
-    pub(super) fn on_tail_timer(&mut self, now: Ns) {
-        let (paths, age, other) = if self.asks_many() {
-            // What left right behind the oldest packet is not worth a round of its own.
-            let age = self.tail_wait().saturating_sub(self.probe_grace());
-            // An administrator may have denied it since.
-            let heard_on = self.recovery.heard_on;
-            let other = heard_on.filter(|&entropy| self.spray.carries(entropy));
-            (self.config.loss.probe_paths, age, other)
-        } else {
-            (1, 0, None)
-        };
-        let packets = self.tx.in_flight_slots(self.tx.una());
-        let overdue = packets.filter(|(_, slot)| now.saturating_sub(slot.sent_at) >= age);
-        let entropies = overdue.map(|(_, slot)| slot.entropy);
-        self.recovery.tail.choose(entropies, paths, other);
-        if self.recovery.tail.is_pending() {
-            self.probe_due = Some(Probe::Tail);
-        } else {
-            // Nothing is overdue yet: it was meanwhile that packets came to be waited for longer.
-            self.arm_tail_probe(now);
-        }
     }
 
     pub(super) fn on_keepalive_timer(&mut self, now: Ns) {
@@ -469,110 +393,6 @@ impl Connection {
         }
         if ack.cumulative == self.tx.una() {
             self.detect_overtaken(now, u64::from(ack.ooo_count));
-        }
-    }
-
-    /// An ACK may answer a probe for packets in flight: what was sent before that on the
-    /// same path, and has not arrived, is lost.
-    ///
-    /// The profile *stellar* leaves all but the oldest to the timeout, and is not as careful.
-    fn take_probe_answer(&mut self, now: Ns, ack: &AckHeader) {
-        // If no other ACK knew more, and the packets known to have arrived make up the count
-        // of this one, then all that had arrived is known.
-        let newest = ack.received_bytes == self.recovery.received_bytes;
-        let counted = u32::from(ack.ooo_count) == self.tx.delivered();
-        let current = ack.cumulative == self.tx.una();
-        let early = self.asks_many();
-        let complete = early && newest && counted && current;
-        let answer = self.recovery.tail.on_answer(now, ack, complete);
-        if answer.is_none() || !current {
-            return;
-        }
-        if early {
-            let at = now.saturating_add(self.probe_grace());
-            self.timers.set_by(Timer::Verdict, at);
-        } else {
-            self.lose_overtaken_by_probes(now, now);
-        }
-    }
-
-    /// How much longer a packet has than the probe that should have arrived behind it.
-    fn probe_grace(&self) -> Ns {
-        percent(self.rtt.base(), self.config.loss.probe_grace_percent)
-    }
-
-    /// What was overtaken by a probe has had its time.
-    pub(super) fn on_verdict_timer(&mut self, now: Ns) {
-        let grace = self.probe_grace();
-        let until = now.saturating_sub(grace);
-        self.lose_overtaken_by_probes(now, until);
-        if self.recovery.tail.all_lost(until) {
-            self.lose_the_rest(now);
-        }
-        let answered = self.recovery.tail.answered_after(until);
-        let next = answered.map(|at| at.saturating_add(grace));
-        let silent = if self.recovers_early() {
-            self.lose_silent(now)
-        } else {
-            None
-        };
-        if let Some(at) = [next, silent].into_iter().flatten().min() {
-            self.timers.set(Timer::Verdict, at);
-        } else if self.tx.lost() > 0 {
-            // The window may be closed for what was found lost. Then nothing is sent, and so
-            // nothing heard, before more is known.
-            self.arm_tail_probe(now);
-        }
-    }
-
-    /// Calls packets lost that have not arrived and whose paths do not answer. Returns when
-    /// to look again, if some may still answer.
-    fn lose_silent(&mut self, now: Ns) -> Option<Ns> {
-        // The timeout leaves time for this.
-        let longest = self.recovery.patience.answer(&self.rtt);
-        let at = self.recovery.tail.sent_at().saturating_add(longest);
-        let mut from = self.tx.una();
-        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
-            from = psn.next();
-            if !self.recovery.tail.silent(slot.sent_at, slot.entropy) {
-                continue;
-            }
-            if now < at {
-                return Some(at);
-            }
-            self.lose(psn, Cause::Overtaken, now);
-        }
-        None
-    }
-
-    /// Calls packets lost that were overtaken by a probe answered at `until` at the latest.
-    fn lose_overtaken_by_probes(&mut self, now: Ns, until: Ns) {
-        let first = self.tx.una();
-        let mut from = first;
-        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
-            from = psn.next();
-            let (sent_at, entropy) = (slot.sent_at, slot.entropy);
-            let age = now.saturating_sub(sent_at);
-            let slow = age <= self.recovery.patience.overtaken_by_probe();
-            let tail = &self.recovery.tail;
-            if !slow && tail.overtook(sent_at, entropy, psn == first, until) {
-                self.lose(psn, Cause::Probe, now);
-            }
-        }
-    }
-
-    /// Eight paths were asked, all answer, and each has lost a packet:
-    /// a queue that they share has overflown. So those that left with them on other paths
-    /// are not asked for one by one.
-    fn lose_the_rest(&mut self, now: Ns) {
-        let age = self.recovery.patience.overtaken_by_probe();
-        let asked = self.recovery.tail.sent_at();
-        let mut from = self.tx.una();
-        while let Some((psn, slot)) = self.tx.in_flight_from(from) {
-            from = psn.next();
-            if slot.sent_at < asked && now.saturating_sub(slot.sent_at) > age {
-                self.lose(psn, Cause::Probe, now);
-            }
         }
     }
 
