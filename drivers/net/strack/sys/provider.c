@@ -70,6 +70,17 @@ int strack_provider_register(struct strack_provider *provider, struct net *net)
 }
 EXPORT_SYMBOL_GPL(strack_provider_register);
 
+void strack_provider_replace(struct strack_provider *provider, struct strack_provider *next)
+{
+	down_write(&strack_provider_sem);
+	next->net = provider->net;
+	provider->net = NULL;
+	if (next->net)
+		WRITE_ONCE(strack_net_of(next->net)->provider, next);
+	up_write(&strack_provider_sem);
+}
+EXPORT_SYMBOL_GPL(strack_provider_replace);
+
 void strack_provider_unregister(struct strack_provider *provider)
 {
 	down_write(&strack_provider_sem);

@@ -54,6 +54,8 @@ struct strack_provider {
  * longer; -EBUSY, and no change, if @net has another provider.
  */
 int strack_provider_register(struct strack_provider *provider, struct net *net);
+/* @next takes over the namespace that @provider has, if it has one. */
+void strack_provider_replace(struct strack_provider *provider, struct strack_provider *next);
 /* When it returns, create() is not running and will not be called. */
 void strack_provider_unregister(struct strack_provider *provider);
 /* Inode number of its namespace, zero without one. */

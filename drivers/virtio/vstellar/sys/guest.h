@@ -114,6 +114,7 @@ struct vsg_cq {
  * @config: its configuration, as it was at the start
  * @lock: guards the control queue, @commands and @dead
  * @dead: the device is gone, or of no use
+ * @detached: it has no queues any more. The driver core's, which calls one function at a time
  * @commands: those that wait for an answer
  * @room: as many commands as the control queue has room for
  * @bh: reads what the device says
@@ -142,6 +143,7 @@ struct vsg_device {
 
 	spinlock_t lock;
 	bool dead;
+	bool detached;
 	struct list_head commands;
 	struct semaphore room;
 

@@ -11,6 +11,9 @@
  * When a device goes, its sockets fail with ENETDOWN, and remain as the shells that
  * programs have to close; they hold the memory, and the module: it is not unloaded
  * before they are closed.
+ *
+ * A machine that sleeps ends the connections in the device's hands, too. What wakes up is
+ * a device without a past: to those sockets it has gone, and new ones get a new one.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -127,19 +130,28 @@ static void vsg_config_changed(struct virtio_device *vdev)
 	queue_work(vsg_wq, &dev->changed);
 }
 
-static void vsg_remove(struct virtio_device *vdev)
+/* Lets go of the device, which is not touched by anybody any more; once. */
+static void vsg_device_detach(struct vsg_device *dev)
 {
-	struct virtqueue *events;
-	struct vsg_device *dev = vdev->priv;
+	struct virtqueue *events = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
 
-	strack_provider_unregister(&dev->provider);
 	disable_work_sync(&dev->changed);
 	if (!dev->dead)
 		vsg_device_stop(dev);
-	events = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
 	while (virtqueue_detach_unused_buf(events))
 		;
-	vdev->config->del_vqs(vdev);
+	dev->vdev->config->del_vqs(dev->vdev);
+	dev->detached = true;
+}
+
+static void vsg_remove(struct virtio_device *vdev)
+{
+	struct vsg_device *dev = vdev->priv;
+
+	strack_provider_unregister(&dev->provider);
+	/* a machine that did not wake up well has none since it went to sleep */
+	if (!dev->detached)
+		vsg_device_detach(dev);
 	vdev->priv = NULL;
 	kref_put(&dev->ref, vsg_device_free);
 }
@@ -252,16 +264,18 @@ static int vsg_check(struct virtio_device *vdev)
 	return 0;
 }
 
-static int vsg_probe(struct virtio_device *vdev)
+/* A device at work, with a reference that is the driver's; or an errno. */
+static struct vsg_device *vsg_device_get(struct virtio_device *vdev)
 {
 	struct vsg_device *dev;
 	int err = vsg_check(vdev);
 
 	if (err)
-		return err;
+		return ERR_PTR(err);
 	dev = vsg_device_new(vdev);
 	if (!dev)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
+	/* for the callbacks of its queues */
 	vdev->priv = dev;
 	err = vsg_find_queues(dev);
 	if (err)
@@ -269,17 +283,48 @@ static int vsg_probe(struct virtio_device *vdev)
 	err = vsg_device_start(dev);
 	if (err) {
 		dev_err(&vdev->dev, "the device does not start: %d\n", err);
-		vsg_remove(vdev);
-		return err;
+		vsg_device_detach(dev);
+		goto put;
 	}
-	if (assign && strack_provider_register(&dev->provider, &init_net))
-		dev_info(&vdev->dev, "not assigned: the namespace has a device\n");
-	return 0;
+	return dev;
 
 put:
 	vdev->priv = NULL;
 	kref_put(&dev->ref, vsg_device_free);
-	return err;
+	return ERR_PTR(err);
+}
+
+static int vsg_probe(struct virtio_device *vdev)
+{
+	struct vsg_device *dev = vsg_device_get(vdev);
+
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	if (assign && strack_provider_register(&dev->provider, &init_net))
+		dev_info(&vdev->dev, "not assigned: the namespace has a device\n");
+	return 0;
+}
+
+static int vsg_freeze(struct virtio_device *vdev)
+{
+	vsg_device_detach(vdev->priv);
+	return 0;
+}
+
+/* Programs do not run yet: nobody has noticed that there was no device. */
+static int vsg_restore(struct virtio_device *vdev)
+{
+	struct vsg_device *old = vdev->priv;
+	struct vsg_device *dev = vsg_device_get(vdev);
+
+	if (IS_ERR(dev)) {
+		/* sockets and attributes find a device that is dead */
+		vdev->priv = old;
+		return PTR_ERR(dev);
+	}
+	strack_provider_replace(&old->provider, &dev->provider);
+	kref_put(&old->ref, vsg_device_free);
+	return 0;
 }
 
 /* --- attributes ----------------------------------------------------------- */
@@ -365,6 +410,8 @@ static struct virtio_driver vsg_driver = {
 	.probe			= vsg_probe,
 	.remove			= vsg_remove,
 	.config_changed		= vsg_config_changed,
+	.freeze			= pm_sleep_ptr(vsg_freeze),
+	.restore		= pm_sleep_ptr(vsg_restore),
 };
 
 int vsg_c_register(void)
