@@ -87,7 +87,7 @@ fn bitmap_skips_a_marked_path_once() {
     for marks in [1, 2, 7] {
         let mut spray = spraying(PathPolicy::Bitmap, 16);
         for _ in 0..marks {
-            spray.feedback(BASE + 3, Feedback::Ecn, 0);
+            spray.feedback(BASE + 3, Feedback::Ecn(0), 0);
         }
         // In each of the next rounds all others have their turn, and it has none.
         for _ in 0..marks {
@@ -106,7 +106,7 @@ fn bitmap_penalties() {
         (Feedback::Ok, 0),
         (Feedback::Alive, 0),
         (Feedback::Late(4), 0),
-        (Feedback::Ecn, 1),
+        (Feedback::Ecn(0), 1),
         (Feedback::Nack, 4),
         (Feedback::Overflow, 4),
         (Feedback::Timeout, 15),
@@ -123,7 +123,7 @@ fn bitmap_penalties() {
 fn bitmap_saturates() {
     let mut spray = spraying(PathPolicy::Bitmap, 16);
     for _ in 0..300 {
-        spray.feedback(BASE + 3, Feedback::Ecn, 0);
+        spray.feedback(BASE + 3, Feedback::Ecn(0), 0);
     }
     assert_eq!(turns(&mut spray, 20 * 16 - 15)[3], 20 - 15);
 }
@@ -134,7 +134,7 @@ fn bitmap_sends_when_all_are_marked() {
     let mut spray = spraying(PathPolicy::Bitmap, 16);
     for _ in 0..3 {
         for path in 0..16 {
-            spray.feedback(BASE + path, Feedback::Ecn, 0);
+            spray.feedback(BASE + path, Feedback::Ecn(0), 0);
         }
     }
     let turns = turns(&mut spray, 16 * 20);
@@ -146,13 +146,13 @@ fn a_retransmission_takes_no_marked_path() {
     for policy in [PathPolicy::Bitmap, PathPolicy::Mixed] {
         let mut spray = spraying(policy, 16);
         for path in 0..14 {
-            spray.feedback(BASE + path, Feedback::Ecn, 0);
+            spray.feedback(BASE + path, Feedback::Ecn(0), 0);
         }
         for _ in 0..50 {
             assert_eq!(spray.next_avoiding(0, BASE + 14), BASE + 15);
         }
         // If all are, the one that lost the packet is still the worst.
-        spray.feedback(BASE + 15, Feedback::Ecn, 0);
+        spray.feedback(BASE + 15, Feedback::Ecn(0), 0);
         assert!((0..50).all(|_| spray.next_avoiding(0, BASE + 14) != BASE + 14));
     }
 }
@@ -163,7 +163,7 @@ fn reps_recycles_what_arrived_unmarked() {
     for path in [5, 9, 5] {
         spray.feedback(BASE + path, Feedback::Ok, 0);
     }
-    spray.feedback(BASE + 7, Feedback::Ecn, 0);
+    spray.feedback(BASE + 7, Feedback::Ecn(0), 0);
     spray.feedback(BASE + 8, Feedback::Alive, 0);
     let used: Vec<_> = (0..3).map(|_| spray.next(0)).collect();
     assert_eq!(used, [BASE + 5, BASE + 9, BASE + 5]);
@@ -188,7 +188,7 @@ fn reps_keeps_the_last_eight() {
 fn reps_drops_what_is_marked_meanwhile() {
     let mut spray = spraying(PathPolicy::Reps, 64);
     spray.feedback(BASE + 5, Feedback::Ok, 0);
-    spray.feedback(BASE + 5, Feedback::Ecn, 0);
+    spray.feedback(BASE + 5, Feedback::Ecn(0), 0);
     assert_eq!(turns(&mut spray, 64), [1; 64]);
 }
 
@@ -256,13 +256,26 @@ fn mixed_and_mprdma_a_mark_costs_half_a_packet() {
     for policy in [PathPolicy::Mixed, PathPolicy::MpRdma] {
         let mut spray = spraying(policy, 64);
         for _ in 0..6 {
-            spray.feedback(BASE + 9, Feedback::Ecn, 0);
+            spray.feedback(BASE + 9, Feedback::Ecn(0), 0);
         }
         for _ in 0..3 {
             assert_eq!(send(&mut spray), BASE + 9);
         }
         assert!((0..40).filter(|_| send(&mut spray) == BASE + 9).count() <= 1);
     }
+}
+
+/// A queue that is far longer than the others' gets nothing for what comes out of it.
+#[test]
+fn mixed_a_late_mark_earns_nothing() {
+    let mut spray = spraying(PathPolicy::Mixed, 64);
+    for _ in 0..2 {
+        spray.feedback(BASE + 9, Feedback::Ecn(3), 0);
+    }
+    // It misses a turn for each mark, and three for being late.
+    let rounds = 2 * (1 + 3);
+    assert!((0..rounds * 63).all(|_| send(&mut spray) != BASE + 9));
+    assert!((0..64).any(|_| send(&mut spray) == BASE + 9));
 }
 
 #[test]
@@ -310,7 +323,7 @@ fn mixed_a_lost_packet_takes_all_savings() {
 #[test]
 fn mixed_skips_marked_paths() {
     let mut spray = spraying(PathPolicy::Mixed, 16);
-    spray.feedback(BASE + 3, Feedback::Ecn, 0);
+    spray.feedback(BASE + 3, Feedback::Ecn(0), 0);
     let first = turns(&mut spray, 15);
     assert_eq!(first[3], 0);
     assert_eq!(turns(&mut spray, 16), [1; 16]);

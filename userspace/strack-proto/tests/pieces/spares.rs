@@ -105,7 +105,7 @@ fn a_spare_starts_without_marks() {
         turns[usize::from(spray.next(0) - BASE)] += 1;
     }
     assert_eq!(turns, [1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
-    spray.feedback(BASE + 8, Feedback::Ecn, 0);
+    spray.feedback(BASE + 8, Feedback::Ecn(0), 0);
     assert_eq!(spray.paths().state(8), Some(PathState::Skip));
     assert!((0..7).all(|_| spray.next(0) != BASE + 8));
 }
@@ -322,7 +322,7 @@ proptest! {
                     }
                 }
                 13..=17 => drop(spray.feedback(BASE + index, Feedback::Ok, now)),
-                18..=20 => drop(spray.feedback(BASE + index, Feedback::Ecn, now)),
+                18..=20 => drop(spray.feedback(BASE + index, Feedback::Ecn(0), now)),
                 21..=30 => drop(spray.feedback(BASE + index, Feedback::Timeout, now)),
                 31 => spray.lost(BASE + index, 1000, now),
                 32..=34 => {

@@ -316,7 +316,7 @@ fn withdrawal_and_return() {
 
 #[test]
 fn any_arrival_between_timeouts_saves_the_path() {
-    for alive in [Feedback::Ok, Feedback::Ecn, Feedback::Nack] {
+    for alive in [Feedback::Ok, Feedback::Ecn(0), Feedback::Nack] {
         let mut spray = spraying(PathPolicy::Oblivious, 8, BASE, 3);
         for _ in 0..10 {
             assert_eq!(spray.feedback(BASE, Feedback::Timeout, 0), None);

@@ -260,7 +260,11 @@ impl Connection {
             news.marked = news.marked.saturating_add(slot.len.into());
         }
         if slot.transmissions == 1 && !echoed {
-            let kind = if marked { Feedback::Ecn } else { Feedback::Ok };
+            let kind = if marked {
+                Feedback::Ecn(0)
+            } else {
+                Feedback::Ok
+            };
             self.path_feedback(slot.entropy, kind, now);
         }
     }

@@ -77,7 +77,7 @@ impl Policy for Bitmap {
     fn feedback(&mut self, paths: &mut Paths, path: u16, kind: Feedback, _now: Ns) {
         match kind {
             Feedback::Ok | Feedback::Late(_) | Feedback::Alive => {}
-            Feedback::Ecn => Self::penalise(paths, path, MARKED),
+            Feedback::Ecn(_) => Self::penalise(paths, path, MARKED),
             Feedback::Nack | Feedback::Overflow => Self::penalise(paths, path, CONGESTED),
             Feedback::Timeout => Self::penalise(paths, path, MOST),
         }

@@ -111,7 +111,9 @@ impl Policy for Mixed {
     fn feedback(&mut self, paths: &mut Paths, path: u16, kind: Feedback, now: Ns) {
         match kind {
             Feedback::Ok => self.clock.arrived(paths, path),
-            Feedback::Ecn => self.clock.marked(paths, path),
+            Feedback::Ecn(0) => self.clock.marked(paths, path),
+            // The queue is far longer than the others': nothing more until it has been drained.
+            Feedback::Ecn(turns) => Bitmap::penalise(paths, path, turns),
             Feedback::Late(turns) => {
                 self.clock.marked(paths, path);
                 Bitmap::penalise(paths, path, turns);

@@ -82,8 +82,9 @@ use crate::host::AllocError;
 pub enum Feedback {
     /// It arrived.
     Ok,
-    /// It arrived with a congestion mark.
-    Ecn,
+    /// It arrived with a congestion mark, and so much later than others that its path should
+    /// miss that many turns for it; none if it was not late.
+    Ecn(u8),
     /// It arrived without a mark, but so much later than others that its path should miss
     /// that many turns.
     Late(u8),
@@ -324,7 +325,7 @@ impl Spraying {
         }
         let turns = acked.rtt.map_or(0, |rtt| self.lateness.measure(rtt, slack));
         let kind = match turns {
-            _ if acked.marked.is_some() => Feedback::Ecn,
+            _ if acked.marked.is_some() => Feedback::Ecn(turns),
             0 => Feedback::Ok,
             _ => Feedback::Late(turns),
         };

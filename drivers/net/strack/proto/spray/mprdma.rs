@@ -65,7 +65,7 @@ impl Policy for MpRdma {
     fn feedback(&mut self, paths: &mut Paths, path: u16, kind: Feedback, _now: Ns) {
         match kind {
             Feedback::Ok | Feedback::Late(_) => self.clock.arrived(paths, path),
-            Feedback::Ecn => self.clock.marked(paths, path),
+            Feedback::Ecn(_) => self.clock.marked(paths, path),
             Feedback::Alive | Feedback::Nack | Feedback::Overflow | Feedback::Timeout => {}
         }
     }

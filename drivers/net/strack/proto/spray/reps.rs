@@ -69,7 +69,7 @@ impl Policy for Reps {
         match kind {
             Feedback::Ok | Feedback::Late(_) => self.cache.put(path),
             Feedback::Alive => {}
-            Feedback::Ecn | Feedback::Nack | Feedback::Overflow => self.cache.discard(path),
+            Feedback::Ecn(_) | Feedback::Nack | Feedback::Overflow => self.cache.discard(path),
             Feedback::Timeout => {
                 self.cache.discard(path);
                 if now >= self.frozen_until {
