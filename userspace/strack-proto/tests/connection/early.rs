@@ -278,6 +278,41 @@ fn tail_lost_on_a_dead_path_costs_a_probe() {
     }
 }
 
+/// The same, but the link is dead in both directions, and anything may be lost on it when the
+/// data ends: probes and their answers, and ACKs, so that no answer tells of everything. The
+/// timeout is far away.
+#[test]
+fn tail_lost_on_a_dead_link_costs_some_probes() {
+    let mut slowest = 0;
+    for seed in 0..200 {
+        let mut setup = strack(
+            Setup::new(400_000).paths(vec![Link::new(100 * USEC); 8]),
+            Profile::Strack,
+        );
+        setup.seed = seed;
+        setup.apps[CLIENT].finish = false;
+        for config in [&mut setup.client, &mut setup.server] {
+            config.rto_min = 50 * MSEC;
+            config.burst_max = 1;
+        }
+        let mut net = setup.start();
+        net.run_for(SEC);
+        let start = net.now;
+        for direction in &mut net.directions {
+            direction.paths[3].hole = Some((start, Ns::MAX));
+        }
+        net.client().app.write += 100 * 1400;
+        net.pump(CLIENT);
+        let done = net.run(start + SEC, |net| net.client().conn.info().inflight == 0);
+        assert!(done);
+        slowest = slowest.max(net.now - start);
+        assert_eq!(net.count(CLIENT, Counter::Timeouts), 0, "seed {seed}");
+    }
+    println!("{slowest} ns");
+    // Three times silence and the time for an answer.
+    assert!(slowest < 3 * MSEC, "{slowest} ns");
+}
+
 /// A lossy network: each retransmission takes a path that has not lost anything since
 /// something arrived on it.
 #[test]

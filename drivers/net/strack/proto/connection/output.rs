@@ -241,6 +241,8 @@ impl Connection {
                 let entropy = self.recovery.tail.next(now)?;
                 if self.recovery.tail.is_pending() {
                     self.probe_due = Some(probe);
+                } else {
+                    self.arm_next_probes(now);
                 }
                 self.counts.add(Counter::ProbeTail);
                 self.probe_on(now, entropy)

@@ -58,6 +58,8 @@ pub(super) struct Recovery {
     pub(super) delivered_to: Option<Psn>,
     initial_rto: Ns,
     pub(super) tail: Probes,
+    // Rounds of probes that nothing came back from.
+    pub(super) unanswered: u8,
     // The path that was heard of last.
     pub(super) heard_on: Option<u16>,
     persist_tries: u8,
@@ -81,6 +83,7 @@ impl Recovery {
             delivered_to: None,
             initial_rto: config.rto_initial,
             tail: Probes::new(),
+            unanswered: 0,
             heard_on: None,
             persist_tries: 0,
             persist_unanswered: 0,
@@ -427,6 +430,7 @@ impl Connection {
     /// Packets arrived: there is progress.
     pub(super) fn on_progress(&mut self, now: Ns) {
         self.recovery.end_silence(now);
+        self.recovery.unanswered = 0;
         if self.tx.in_flight() == 0 {
             self.timers.stop(Timer::Retransmit);
         } else {

@@ -12,6 +12,9 @@
 //!     |                       of what   |                        has come meanwhile
 //!     |                       is late   |
 //! ```
+//!
+//! Paths that do not answer are judged when the slowest answer would have come, and the next
+//! probes do not leave before that, since the latest are all that is remembered.
 
 use super::{
     output::Probe,
@@ -40,7 +43,28 @@ impl Connection {
         let wait = self.tail_wait();
         if wait < self.rto() {
             let since = self.silent_since(now);
-            let at = since.saturating_add(wait).max(now);
+            let mut at = since.saturating_add(wait).max(now);
+            if self.recovers_early() {
+                at = at.max(self.silence_judged());
+            }
+            self.timers.set(Timer::TailProbe, at);
+        }
+    }
+
+    /// When the silence of the paths that were asked last says something. That is forgotten
+    /// with the next probes.
+    fn silence_judged(&self) -> Ns {
+        let longest = self.recovery.patience.answer(&self.rtt);
+        self.recovery.tail.sent_at().saturating_add(longest)
+    }
+
+    /// All probes have left. Where a link is dead they may be lost, or else their answers, and
+    /// that is no reason to wait for the timeout.
+    pub(super) fn arm_next_probes(&mut self, now: Ns) {
+        if self.recovers_early() {
+            let wait = self.backed_off(self.tail_wait(), self.recovery.unanswered);
+            let at = now.saturating_add(wait).max(self.silence_judged());
+            self.recovery.unanswered = self.recovery.unanswered.saturating_add(1);
             self.timers.set(Timer::TailProbe, at);
         }
     }
@@ -114,7 +138,11 @@ impl Connection {
         let early = self.asks_many();
         let complete = early && newest && counted && current;
         let answer = self.recovery.tail.on_answer(now, ack, complete);
-        if answer.is_none() || !current {
+        if answer.is_none() {
+            return;
+        }
+        self.recovery.unanswered = 0;
+        if !current {
             return;
         }
         if early {
@@ -140,16 +168,18 @@ impl Connection {
         }
         let answered = self.recovery.tail.answered_after(until);
         let next = answered.map(|at| at.saturating_add(grace));
-        let silent = if self.recovers_early() {
+        // How long the slowest answer takes is not known at the start.
+        let silent = if self.recovers_early() && !self.is_starting() {
             self.lose_silent(now)
         } else {
             None
         };
         if let Some(at) = [next, silent].into_iter().flatten().min() {
             self.timers.set(Timer::Verdict, at);
-        } else if self.tx.lost() > 0 {
-            // The window may be closed for what was found lost. Then nothing is sent, and so
-            // nothing heard, before more is known.
+        } else {
+            // The window may be closed for what was found lost: then nothing is sent, and so
+            // nothing heard, before more is known. Or it is the end, and the answer did not tell
+            // of everything: an ACK has room for 64 packets, and others may have been lost.
             self.arm_tail_probe(now);
         }
     }
@@ -158,8 +188,7 @@ impl Connection {
     /// to look again, if some may still answer.
     fn lose_silent(&mut self, now: Ns) -> Option<Ns> {
         // The timeout leaves time for this.
-        let longest = self.recovery.patience.answer(&self.rtt);
-        let at = self.recovery.tail.sent_at().saturating_add(longest);
+        let at = self.silence_judged();
         let mut from = self.tx.una();
         while let Some((psn, slot)) = self.tx.in_flight_from(from) {
             from = psn.next();

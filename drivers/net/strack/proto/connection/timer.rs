@@ -116,11 +116,12 @@ impl Connection {
         if self.timers.expired(Timer::Retransmit, now) {
             self.on_retransmit_timer(now);
         }
-        if self.timers.expired(Timer::TailProbe, now) {
-            self.on_tail_timer(now);
-        }
+        // The verdict on the latest probes comes before the next ones.
         if self.timers.expired(Timer::Verdict, now) {
             self.on_verdict_timer(now);
+        }
+        if self.timers.expired(Timer::TailProbe, now) {
+            self.on_tail_timer(now);
         }
         // What may be sent after it is found when the host asks for packets.
         self.timers.expired(Timer::Rest, now);

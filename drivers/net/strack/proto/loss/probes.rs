@@ -25,8 +25,9 @@ use crate::proto::{
     Ns, //
 };
 
-/// Most paths that are asked together.
+/// Most paths of packets in flight that are asked together, and one more.
 const MOST: usize = 8;
+const SLOTS: usize = MOST + 1;
 
 /// What an answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +44,13 @@ pub struct Probes {
     // When the first of them left, and the last.
     sent_at: Ns,
     last_at: Ns,
-    entropies: [u16; MOST],
+    entropies: [u16; SLOTS],
     chosen: usize,
     sent: usize,
     /// A packet that left before the probe on its path was lost.
-    lost: [bool; MOST],
+    lost: [bool; SLOTS],
     /// Answers to the probes on `entropies`.
-    answers: [Option<Answer>; MOST],
+    answers: [Option<Answer>; SLOTS],
 }
 
 impl Probes {
@@ -58,11 +59,11 @@ impl Probes {
         Self {
             sent_at: 0,
             last_at: 0,
-            entropies: [0; MOST],
+            entropies: [0; SLOTS],
             chosen: 0,
             sent: 0,
-            lost: [false; MOST],
-            answers: [None; MOST],
+            lost: [false; SLOTS],
+            answers: [None; SLOTS],
         }
     }
 
@@ -176,7 +177,8 @@ impl Probes {
         let answered = |answer: &Option<Answer>| {
             answer.is_some_and(|answer| answer.complete && answer.at <= until)
         };
-        self.answers.iter().all(answered) && self.lost.iter().all(|&lost| lost)
+        let mut paths = self.answers.iter().zip(&self.lost).take(MOST);
+        paths.all(|(answer, &lost)| answered(answer) && lost)
     }
 
     /// The first answer after `time`.
