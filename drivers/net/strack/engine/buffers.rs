@@ -7,8 +7,9 @@
 //!
 //! A packet to send lies in a page with room for its header in front of its payload. The first
 //! transmission writes the header there and sends a run of neighbouring packets as one fragment; a
-//! retransmission, whose predecessor may still wait in a queue, brings a header of its own. A packet
-//! received is a place in the skb it came in.
+//! retransmission, whose predecessor may still wait in a queue, brings a header of its own. Where
+//! sendmsg() was allowed not to copy, only the header lies there, and the payload in pages of the
+//! caller's ([`Loan`]). A packet received is a place in the skb it came in.
 
 use crate::{
     proto::psn::Psn,
@@ -19,13 +20,18 @@ use crate::{
             PageBuf,
             MAX_ORDER, //
         },
-        skb::Skb, //
+        skb::Skb,
+        zcopy::{
+            Loan,
+            Piece, //
+        },
     },
 };
 use kernel::{
     alloc::KVVec,
     page::PAGE_SIZE,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// Bytes in front of a payload, for the header.
@@ -38,18 +44,31 @@ pub(crate) const MAX_PAYLOAD: u16 = ((PAGE_SIZE << MAX_ORDER) - HEADROOM) as u16
 pub(crate) struct TxPacket {
     /// The page, shared with the neighbours.
     pub(crate) page: PageBuf,
-    /// Where in the page the header goes; the payload follows.
-    pub(crate) start: u32,
+    /// Where in the page the header goes; the payload follows, if it is not lent.
+    pub(crate) start: u16,
     /// Payload bytes.
     pub(crate) len: u16,
-    /// Payload bytes there is room for.
+    /// Payload bytes there is room for; of a lent payload none beyond `len`.
     pub(crate) room: u16,
+    /// Where in the loan a lent payload begins, pieces.
+    pub(crate) first: u16,
+    /// The pages of a caller that a lent payload lies in, shared with the neighbours.
+    pub(crate) loan: Option<Arc<Loan>>,
 }
+
+// A window has thousands of them, and where they lie in the ring should be a shift.
+const _: () = assert!(size_of::<Option<TxPacket>>() == 32);
+const _: () = assert!(PAGE_SIZE << MAX_ORDER <= 1 << u16::BITS);
 
 impl TxPacket {
     /// Bytes of memory that the packet keeps.
     pub(crate) fn memory(&self) -> usize {
         HEADROOM + usize::from(self.room)
+    }
+
+    /// The pieces of a lent payload.
+    pub(crate) fn pieces<'a>(&self, loan: &'a Loan) -> &'a [Piece] {
+        loan.packet(self.first, self.len)
     }
 }
 

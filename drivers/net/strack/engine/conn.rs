@@ -23,7 +23,10 @@ use crate::{
         },
         net::NetNs,
         notes::Notes,
-        output::Outbox,
+        output::{
+            Outbox,
+            Run, //
+        },
         quota::Place,
         sending::Hold, //
     },
@@ -192,6 +195,8 @@ pub(crate) struct Inner {
     sending: bool,
     /// There may be more to send.
     send_again: bool,
+    /// The rest of a transmission that did not fit into one batch of skbs.
+    pub(super) rest: Option<Run>,
     /// Its place in the table, until it is taken out.
     link: Option<Link>,
     /// Its place among those without a socket.
@@ -246,6 +251,7 @@ impl Conn {
             timer_at: None,
             sending: false,
             send_again: false,
+            rest: None,
             link: None,
             place: None,
             discarded: false,
@@ -502,6 +508,7 @@ impl Inner {
     /// nothing left to read: until then it is charged for that.
     fn let_go(&mut self, notes: &mut Notes) {
         self.tx = Ring::empty();
+        self.rest = None;
         self.tx_bytes = 0;
         self.tx_mem = 0;
         if let Some(sock) = &self.sock {

@@ -3,8 +3,9 @@
 //! From what the protocol wants sent to skbs.
 //!
 //! Under the connection's lock, each transmission is made into one skb: a header-only packet, a
-//! single data packet, or a run of data packets on one path that leaves as one GSO skb. The skbs are
-//! sent when the lock is dropped, by one context at a time ([`Conn::work`]).
+//! single data packet, or a run of data packets on one path that leaves as one GSO skb, or as some
+//! where the packets lie in more pieces than an skb has room for. The skbs are sent when the lock is
+//! dropped, by one context at a time ([`Conn::work`]); what does not fit into one batch begins the next.
 
 use crate::{
     carrier::{
@@ -12,7 +13,10 @@ use crate::{
         tx, //
     },
     engine::{
-        buffers::HEADROOM,
+        buffers::{
+            TxPacket,
+            HEADROOM, //
+        },
         conn::{
             Conn,
             Inner, //
@@ -31,15 +35,30 @@ use crate::{
         },
         Ns, //
     },
-    sys::skb::Skb,
+    sys::{
+        skb::Skb,
+        zcopy::{
+            Loan,
+            Ubuf, //
+        },
+    },
 };
 use kernel::prelude::*;
 
 /// Transmissions gathered under one hold of the lock: few, since the last is late by the others.
 const BATCH: usize = 4;
 
-/// Skbs that one transmission may become beyond the first.
+/// Skbs that the last transmission of a batch may become beyond the first.
 const SPLIT: usize = 2;
+
+/// New packets that leave on one path one after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    entropy: u16,
+    ect: bool,
+    first: Psn,
+    left: u16,
+}
 
 /// An skb that waits for the lock to be dropped.
 struct Ready {
@@ -68,6 +87,10 @@ impl Outbox {
     /// Whether there is something to send.
     pub(crate) fn has_any(&self) -> bool {
         self.len > 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == self.ready.len()
     }
 
     fn push(&mut self, item: Ready) {
@@ -104,11 +127,17 @@ impl Inner {
         }
         self.follow_mtu();
         while out.len < BATCH {
-            let Some(transmit) = self.proto.poll_transmit(now) else {
-                return false;
+            let built = if let Some(run) = self.rest.take() {
+                self.refresh_route(conn);
+                self.build_runs(run, out)
+            } else {
+                let Some(transmit) = self.proto.poll_transmit(now) else {
+                    return false;
+                };
+                self.refresh_route(conn);
+                self.build(&transmit, out)
             };
-            self.refresh_route(conn);
-            if self.build(&transmit, out).is_err() {
+            if built.is_err() {
                 // To the protocol these are lost packets like any others.
                 conn.ns.counters.event(Event::TxNoMemory);
             }
@@ -139,61 +168,84 @@ impl Inner {
     }
 
     fn build(&mut self, transmit: &Transmit, out: &mut Outbox) -> Result {
+        let &Transmit { entropy, ect, .. } = transmit;
         match &transmit.what {
             What::Control { len, bytes } => {
                 let bytes = bytes.get(..usize::from(*len)).ok_or(EINVAL)?;
                 let mut skb = Skb::alloc(bytes.len(), GFP_ATOMIC)?;
                 skb.push_linear(bytes)?;
-                self.ready(transmit, skb, false, out);
+                self.ready(entropy, ect, skb, false, out);
             }
             What::Data { first, count, retx } => {
                 self.count_path(transmit.entropy, *first, *count);
                 if *retx {
                     let skb = self.build_again(*first)?;
-                    self.ready(transmit, skb, self.is_too_long(*first), out);
+                    self.ready(entropy, ect, skb, self.is_too_long(*first), out);
                     return Ok(());
                 }
-                let (mut first, mut left) = (*first, *count);
-                while left > 0 {
-                    let (skb, taken) = self.build_run(first, left)?;
-                    self.ready(transmit, skb, self.is_too_long(first), out);
-                    first = first.add(u32::from(taken));
-                    left = left.saturating_sub(taken);
-                }
+                self.build_runs(
+                    Run {
+                        entropy,
+                        ect,
+                        first: *first,
+                        left: *count,
+                    },
+                    out,
+                )?;
             }
         }
         Ok(())
     }
 
+    /// The first transmission of packets in a row, as far as the batch has room for them.
+    fn build_runs(&mut self, mut run: Run, out: &mut Outbox) -> Result {
+        while run.left > 0 {
+            if out.is_full() {
+                self.rest = Some(run);
+                break;
+            }
+            let (skb, taken) = self.build_run(run.first, run.left)?;
+            self.ready(run.entropy, run.ect, skb, self.is_too_long(run.first), out);
+            run.first = run.first.add(u32::from(taken));
+            run.left = run.left.saturating_sub(taken);
+        }
+        Ok(())
+    }
+
     /// Charges an skb to the socket and puts it with the others.
-    fn ready(&self, transmit: &Transmit, mut skb: Skb, fragment: bool, out: &mut Outbox) {
+    fn ready(&self, entropy: u16, ect: bool, mut skb: Skb, fragment: bool, out: &mut Outbox) {
         if let Some(sock) = &self.sock {
             skb.set_owner_w(sock);
         }
         out.push(Ready {
             skb,
-            entropy: transmit.entropy,
-            ect: transmit.ect,
+            entropy,
+            ect,
             fragment,
         });
     }
 
     /// The first transmission of `count` packets: their headers are written in front of the payloads,
     /// where nothing else has looked yet. Gives how many fit into one skb: all, unless they lie in many
-    /// small pages.
+    /// small pages, or in those of more than one lender.
     fn build_run(&mut self, first: Psn, count: u16) -> Result<(Skb, u16)> {
         let mut skb = Skb::alloc(HEADROOM, GFP_ATOMIC)?;
         let (mut segment, mut taken) = (0, 0);
+        let mut lender = None;
         while taken < count {
             let psn = first.add(u32::from(taken));
             let header = self.proto.data_header(psn).ok_or(EINVAL)?;
             let mut bytes = [0; DATA_HEADER];
             header.emit(&mut bytes);
-            match self.tx.get_mut(psn) {
+            match self.tx.get(psn) {
                 Some(packet) => {
-                    packet.page.write(packet.start as usize, &bytes)?;
+                    packet.page.write(usize::from(packet.start), &bytes)?;
                     let len = HEADROOM + usize::from(packet.len);
-                    match skb.add_frag(&packet.page, packet.start as usize, len) {
+                    let added = match &packet.loan {
+                        None => skb.add_frag(&packet.page, usize::from(packet.start), len),
+                        Some(loan) => add_lent(&mut skb, packet, loan, &mut lender),
+                    };
+                    match added {
                         Err(error) if error == ENOSPC && taken > 0 => break,
                         result => result?,
                     }
@@ -206,6 +258,9 @@ impl Inner {
         }
         if taken > 1 {
             skb.set_gso(u16::try_from(segment)?, taken);
+        }
+        if let Some(ubuf) = &lender {
+            skb.set_ubuf(ubuf);
         }
         Ok((skb, taken))
     }
@@ -226,12 +281,21 @@ impl Inner {
         header.emit(&mut bytes);
         let mut skb = Skb::alloc(bytes.len(), GFP_ATOMIC)?;
         skb.push_linear(&bytes)?;
-        if let Some(packet) = self.tx.get(psn) {
-            skb.add_frag(
+        let Some(packet) = self.tx.get(psn) else {
+            return Ok(skb);
+        };
+        match &packet.loan {
+            None => skb.add_frag(
                 &packet.page,
-                packet.start as usize + HEADROOM,
+                usize::from(packet.start) + HEADROOM,
                 usize::from(packet.len),
-            )?;
+            )?,
+            Some(loan) => {
+                skb.add_pieces(loan, packet.pieces(loan))?;
+                if let Some(ubuf) = loan.ubuf() {
+                    skb.set_ubuf(ubuf);
+                }
+            }
         }
         Ok(skb)
     }
@@ -249,4 +313,20 @@ impl Inner {
             *sum = sum.saturating_add(bytes);
         }
     }
+}
+
+/// Appends a packet with a lent payload. `ENOSPC`, and nothing is done, when it does not fit, or its
+/// pages are from another lender than those that are there: who is told of an skb is one.
+fn add_lent(skb: &mut Skb, packet: &TxPacket, loan: &Loan, lender: &mut Option<Ubuf>) -> Result {
+    let pieces = packet.pieces(loan);
+    if pieces.len() >= skb.frags_left() {
+        return Err(ENOSPC);
+    }
+    if let Some(ubuf) = loan.ubuf() {
+        if lender.get_or_insert_with(|| ubuf.clone()) != ubuf {
+            return Err(ENOSPC);
+        }
+    }
+    skb.add_frag(&packet.page, usize::from(packet.start), HEADROOM)?;
+    skb.add_pieces(loan, pieces)
 }

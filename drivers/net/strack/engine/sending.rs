@@ -23,10 +23,17 @@ use crate::{
     },
     sys::{
         pages::PageBuf,
-        sock::Sock, //
+        sock::Sock,
+        zcopy::{
+            Loan,
+            Ubuf, //
+        },
     },
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// How long `MSG_MORE` holds a partial packet back at most, as for TCP.
 const MORE_TIMEOUT: Ns = 200 * MSEC;
@@ -50,6 +57,18 @@ pub(crate) struct Tail {
     pub(crate) page: PageBuf,
     /// Where in the page the next byte goes.
     pub(crate) start: usize,
+    /// Bytes there is room for.
+    pub(crate) room: usize,
+}
+
+/// The last packet, while a writer lends it more.
+pub(crate) struct LentTail {
+    /// What its payload lies in.
+    pub(crate) loan: Arc<Loan>,
+    /// Where in the loan the payload begins, pieces.
+    pub(crate) first: u16,
+    /// Payload bytes.
+    pub(crate) len: u16,
     /// Bytes there is room for.
     pub(crate) room: usize,
 }
@@ -150,7 +169,7 @@ impl Inner {
         }
         let tail = Tail {
             page: packet.page.clone(),
-            start: packet.start as usize + HEADROOM + usize::from(packet.len),
+            start: usize::from(packet.start) + HEADROOM + usize::from(packet.len),
             room,
         };
         self.hold_tail(Hold::Writing);
@@ -169,6 +188,43 @@ impl Inner {
         }
         packet.len = packet.len.saturating_add(more);
         self.tx_bytes = self.tx_bytes.saturating_add(add);
+        true
+    }
+
+    /// The last packet, if its payload is lent by the same `ubuf`, there is room in it for more and it
+    /// has not been sent. It is not sent before [`Inner::give_lent_tail`].
+    pub(crate) fn take_lent_tail(&mut self, sock: &Sock, ubuf: Option<&Ubuf>) -> Option<LentTail> {
+        let room = usize::from(self.proto.tail_room());
+        if room == 0 || self.tx_room(sock) <= 0 {
+            return None;
+        }
+        let packet = self.tx.get(self.proto.next_queue_psn().sub(1))?;
+        let loan = packet.loan.as_ref().filter(|loan| loan.ubuf() == ubuf)?;
+        let tail = LentTail {
+            loan: loan.clone(),
+            first: packet.first,
+            len: packet.len,
+            room,
+        };
+        self.hold_tail(Hold::Writing);
+        Some(tail)
+    }
+
+    /// The payload of the packet of [`Inner::take_lent_tail`] lies in `loan` now, from its beginning
+    /// on, and has become longer by `add` bytes. False when the connection has ended meanwhile.
+    pub(crate) fn give_lent_tail(&mut self, add: usize, loan: &Arc<Loan>) -> bool {
+        if !self.give_tail(add) {
+            return false;
+        }
+        let psn = self.proto.next_queue_psn().sub(1);
+        let Some(packet) = self.tx.get_mut(psn) else {
+            return false;
+        };
+        // What is kept of the caller's is as long as what is sent of it.
+        packet.room = packet.len;
+        packet.first = 0;
+        packet.loan = Some(loan.clone());
+        self.tx_mem = self.tx_mem.saturating_add(add);
         true
     }
 

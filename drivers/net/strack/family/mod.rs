@@ -11,6 +11,7 @@ pub(crate) mod bind;
 pub(crate) mod connect;
 pub(crate) mod entry;
 pub(crate) mod ioctl;
+pub(crate) mod lend;
 pub(crate) mod listen;
 pub(crate) mod poll;
 pub(crate) mod recv;

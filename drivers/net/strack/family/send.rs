@@ -7,6 +7,8 @@
 //! Copying takes the socket lock only. The packets are then queued under the connection's lock, some
 //! tens at a time, and what the window allows is sent at once.
 //!
+//! A caller may let packets refer to its own pages instead ([`lend`]).
+//!
 //! A partial packet is sent at once too (`STRACK_NODELAY` is on by default), except that it waits for
 //! more with `MSG_MORE`, and for the packets before it to be acknowledged when the option is off.
 
@@ -16,10 +18,20 @@ use crate::{
             TxPacket,
             HEADROOM, //
         },
-        conn::Conn,
+        conn::{
+            Conn,
+            Inner, //
+        },
         sending::Hold, //
     },
-    family::socket::TxPage,
+    family::{
+        lend::{
+            self,
+            Lender,
+            Lent, //
+        },
+        socket::TxPage, //
+    },
     proto::connection::State,
     sys::{
         bindings,
@@ -44,11 +56,32 @@ use kernel::{
     },
 };
 
-/// Packets copied before they are queued: a full GSO packet at an MTU of 1500.
-const BATCH: usize = 44;
+/// Packets made before they are queued: a full GSO packet at an MTU of 1500.
+pub(super) const BATCH: usize = 44;
 
 /// Least room that a packet gets in its page, bytes; later writes may fill it up.
 const MIN_ROOM: usize = 256;
+
+/// How much can be queued.
+pub(super) struct Limits {
+    /// Bytes of memory.
+    pub(super) room: usize,
+    /// Packets.
+    pub(super) slots: usize,
+    /// Payload bytes of a full packet.
+    pub(super) mss: usize,
+}
+
+impl Limits {
+    /// By a connection, for now.
+    pub(super) fn of(inner: &Inner, sock: &Sock) -> Limits {
+        Limits {
+            room: usize::try_from(inner.tx_room(sock)).unwrap_or(0),
+            slots: inner.tx_slots() as usize,
+            mss: usize::from(inner.mss()),
+        }
+    }
+}
 
 /// sendmsg(). Gives the number of bytes taken.
 pub(crate) fn sendmsg(sock: &Sock, msg: &mut bindings::msghdr, len: usize) -> Result<usize> {
@@ -116,12 +149,13 @@ fn send_packets(
         // As TCP: that nothing can be sent is told even to who sends nothing.
         return check(lock, false);
     }
+    let lender = Lender::of(msg);
     while *sent < len {
         check(lock, *sent > 0)?;
         let left = len - *sent;
-        let taken = match fill_tail(lock, conn, msg, left)? {
-            0 => queue_packets(lock, conn, msg, left, more)?,
-            taken => taken,
+        let taken = match &lender {
+            None => copy_packets(lock, conn, msg, left, more)?,
+            Some(lender) => lend_or_copy(lock, conn, msg, lender, left, more)?,
         };
         *sent += taken;
         if taken == 0 {
@@ -131,6 +165,45 @@ fn send_packets(
         }
     }
     Ok(())
+}
+
+/// Copies the next bytes and queues them. Gives how many, zero when there is no room.
+fn copy_packets(
+    lock: &mut SockLock<'_>,
+    conn: &Arc<Conn>,
+    msg: &mut bindings::msghdr,
+    left: usize,
+    more: bool,
+) -> Result<usize> {
+    match fill_tail(lock, conn, msg, left)? {
+        0 => queue_packets(lock, conn, msg, left, more),
+        taken => Ok(taken),
+    }
+}
+
+/// Queues the next bytes without copying them, unless they have to be. Gives how many, zero when there
+/// is no room.
+fn lend_or_copy(
+    lock: &mut SockLock<'_>,
+    conn: &Arc<Conn>,
+    msg: &mut bindings::msghdr,
+    lender: &Lender,
+    left: usize,
+    more: bool,
+) -> Result<usize> {
+    // A packet that has been begun by copying goes on that way.
+    match fill_tail(lock, conn, msg, left)? {
+        0 => (),
+        taken => return Ok(taken),
+    }
+    match lend::lend_packets(lock, conn, msg, lender, left, more)? {
+        Lent::Taken(taken) => Ok(taken),
+        Lent::Full => Ok(0),
+        Lent::Copy => {
+            let some = left.min(conn.peek(|inner| usize::from(inner.mss())));
+            queue_packets(lock, conn, msg, some, more || some < left)
+        }
+    }
 }
 
 /// Why nothing can be sent, if that is so.
@@ -201,10 +274,7 @@ fn queue_packets(
     left: usize,
     more: bool,
 ) -> Result<usize> {
-    let (room, slots, mss) = conn.peek(|inner| {
-        let room = usize::try_from(inner.tx_room(lock)).unwrap_or(0);
-        (room, inner.tx_slots() as usize, usize::from(inner.mss()))
-    });
+    let Limits { room, slots, mss } = conn.peek(|inner| Limits::of(inner, lock));
     let mut packets = [const { None }; BATCH];
     let (mut taken, mut memory, mut error) = (0, 0, None);
     for slot in packets.iter_mut().take(slots) {
@@ -261,11 +331,36 @@ fn copy_packet(
     } else {
         want.next_power_of_two().clamp(MIN_ROOM.min(mss), mss)
     };
+    let page = page_with(lock, HEADROOM + want_room, left.max(want_room) + HEADROOM)?;
+    // When large pages are scarce, a smaller one makes a smaller packet.
+    let room = want_room.min(page.page.len() - page.used - HEADROOM);
+    let len = want.min(room);
+    page.page
+        .copy_from_iter(page.used + HEADROOM, len, &mut msg.msg_iter)?;
+    let packet = TxPacket {
+        page: page.page.clone(),
+        start: u16::try_from(page.used)?,
+        len: u16::try_from(len)?,
+        room: u16::try_from(room)?,
+        first: 0,
+        loan: None,
+    };
+    page.used += HEADROOM + room;
+    Ok(packet)
+}
+
+/// The socket's page, with `room` bytes in it that are not used yet; when a new one is needed, one for
+/// `all` that is going to be written. There may be less in it when large pages are scarce.
+pub(super) fn page_with<'a>(
+    lock: &'a mut SockLock<'_>,
+    room: usize,
+    all: usize,
+) -> Result<&'a mut TxPage> {
     let socket = sock::inner(lock);
-    let fits = |page: &TxPage| page.page.len() - page.used >= HEADROOM + want_room;
+    let fits = |page: &TxPage| page.page.len() - page.used >= room;
     if !socket.tx_page.as_ref().is_some_and(fits) {
         // A small write does not deserve a large page.
-        let order = match left.max(want_room) + HEADROOM {
+        let order = match all {
             0..4096 => 0,
             4096..16384 => 2,
             _ => MAX_ORDER,
@@ -274,18 +369,5 @@ fn copy_packet(
         let page = lock.on_account_of(|| PageBuf::alloc(order, GFP_KERNEL_ACCOUNT))?;
         sock::inner(lock).tx_page = Some(TxPage { page, used: 0 });
     }
-    let page = sock::inner(lock).tx_page.as_mut().ok_or(ENOMEM)?;
-    // When large pages are scarce, a smaller one makes a smaller packet.
-    let room = want_room.min(page.page.len() - page.used - HEADROOM);
-    let len = want.min(room);
-    page.page
-        .copy_from_iter(page.used + HEADROOM, len, &mut msg.msg_iter)?;
-    let packet = TxPacket {
-        page: page.page.clone(),
-        start: u32::try_from(page.used)?,
-        len: u16::try_from(len)?,
-        room: u16::try_from(room)?,
-    };
-    page.used += HEADROOM + room;
-    Ok(packet)
+    sock::inner(lock).tx_page.as_mut().ok_or(ENOMEM)
 }

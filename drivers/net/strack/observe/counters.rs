@@ -86,6 +86,8 @@ events! {
     IcmpIgnored,
 
     // Sockets.
+    /// Bytes of payload that packets were made of without copying them.
+    ZeroCopyBytes,
     /// Handshakes dropped because a listener's queue was full.
     ListenOverflow,
     /// Handshakes dropped for want of memory, or because the listener's cgroup may have no more.

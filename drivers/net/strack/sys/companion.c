@@ -5,6 +5,7 @@
  */
 
 #include <linux/mm.h>
+#include <linux/net.h>
 #include <linux/percpu.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -76,6 +77,59 @@ bool strack_c_copy_from_iter(void *dst, size_t len, struct iov_iter *from)
 	return copy_from_iter_full(dst, len, from);
 }
 
+/*
+ * The pages that the next @len bytes of @from lie in, at most @max of them; the
+ * bytes begin at *@off of the first one, and there is no hole in between. Moves
+ * on by the number of bytes returned. Pages of a process come with a reference
+ * each; others are kept by whoever made the iterator.
+ */
+ssize_t strack_c_iter_pages(struct iov_iter *from, size_t len, struct page **pages,
+			    unsigned int max, size_t *off)
+{
+	if (user_backed_iter(from))
+		return iov_iter_get_pages2(from, pages, len, max, off);
+	return iov_iter_extract_pages(from, &pages, len, max, 0, off);
+}
+
+bool strack_c_iter_is_user(const struct iov_iter *from)
+{
+	return user_backed_iter(from);
+}
+
+void strack_c_iter_revert(struct iov_iter *from, size_t len)
+{
+	iov_iter_revert(from, len);
+}
+
+/*
+ * Takes a reference of *@page, unless its memory does not live by references.
+ * What has one in common with others becomes the first of these, and *@off is
+ * counted from there.
+ */
+bool strack_c_page_borrow(struct page **page, u32 *off)
+{
+	struct page *head = compound_head(*page);
+
+	if (!sendpage_ok(*page))
+		return false;
+	*off += (*page - head) << PAGE_SHIFT;
+	*page = head;
+	get_page(head);
+	return true;
+}
+
+/* --- users of zero copy -------------------------------------------------- */
+
+void strack_c_ubuf_get(struct ubuf_info *ubuf)
+{
+	net_zcopy_get(ubuf);
+}
+
+void strack_c_ubuf_put(struct ubuf_info *ubuf)
+{
+	net_zcopy_put(ubuf);
+}
+
 /* --- packets ------------------------------------------------------------- */
 
 struct sk_buff *strack_c_skb_alloc(unsigned int linear, unsigned int headroom, gfp_t gfp)
@@ -130,6 +184,22 @@ int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int o
 	if (skb->destructor == sock_wfree)
 		refcount_add(len, &skb->sk->sk_wmem_alloc);
 	return 0;
+}
+
+unsigned int strack_c_skb_frags_left(const struct sk_buff *skb)
+{
+	return MAX_SKB_FRAGS - skb_shinfo(skb)->nr_frags;
+}
+
+/* The last thing that is done to its fragments: from now on none is joined. */
+void strack_c_skb_set_ubuf(struct sk_buff *skb, struct ubuf_info *ubuf)
+{
+	skb_zcopy_set(skb, ubuf, NULL);
+}
+
+void strack_c_skb_set_shared(struct sk_buff *skb)
+{
+	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 }
 
 int strack_c_skb_copy_to_iter(const struct sk_buff *skb, int off, struct iov_iter *to, int len)

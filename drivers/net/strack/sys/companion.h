@@ -15,6 +15,7 @@ struct page;
 struct seq_file;
 struct sk_buff;
 struct sock;
+struct ubuf_info;
 
 u64 strack_c_keyed_hash(u64 key0, u64 key1, const void *data, size_t len);
 
@@ -28,6 +29,15 @@ void *strack_c_page_address(const struct page *page);
 void strack_c_page_get(struct page *page);
 void strack_c_page_put(struct page *page);
 bool strack_c_copy_from_iter(void *dst, size_t len, struct iov_iter *from);
+ssize_t strack_c_iter_pages(struct iov_iter *from, size_t len, struct page **pages,
+			    unsigned int max, size_t *off);
+bool strack_c_iter_is_user(const struct iov_iter *from);
+void strack_c_iter_revert(struct iov_iter *from, size_t len);
+bool strack_c_page_borrow(struct page **page, u32 *off);
+
+/* users of zero copy */
+void strack_c_ubuf_get(struct ubuf_info *ubuf);
+void strack_c_ubuf_put(struct ubuf_info *ubuf);
 
 /* packets */
 struct sk_buff *strack_c_skb_alloc(unsigned int linear, unsigned int headroom, gfp_t gfp);
@@ -37,6 +47,9 @@ void strack_c_skb_free(struct sk_buff *skb);
 int strack_c_skb_push_linear(struct sk_buff *skb, const void *data, unsigned int len);
 int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
 			  unsigned int len);
+unsigned int strack_c_skb_frags_left(const struct sk_buff *skb);
+void strack_c_skb_set_ubuf(struct sk_buff *skb, struct ubuf_info *ubuf);
+void strack_c_skb_set_shared(struct sk_buff *skb);
 int strack_c_skb_copy_to_iter(const struct sk_buff *skb, int off, struct iov_iter *to, int len);
 void strack_c_skb_set_gso(struct sk_buff *skb, u16 size, u16 segs);
 void strack_c_skb_set_owner_w(struct sk_buff *skb, struct sock *sk);

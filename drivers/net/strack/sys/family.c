@@ -121,6 +121,7 @@ void strack_c_sk_graft(struct sock *sk, struct socket *newsock)
 	sock_graft(sk, newsock);
 	newsock->ops = &strack_stream_ops;
 	set_bit(SOCK_CUSTOM_SOCKOPT, &newsock->flags);
+	set_bit(SOCK_SUPPORT_ZC, &newsock->flags);
 	newsock->state = SS_CONNECTED;
 }
 
@@ -194,6 +195,7 @@ static int strack_create(struct net *net, struct socket *sock, int protocol, int
 	}
 	sock->state = SS_UNCONNECTED;
 	set_bit(SOCK_CUSTOM_SOCKOPT, &sock->flags);
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	sock->ops = &strack_stream_ops;
 	return 0;
 }

@@ -30,6 +30,7 @@ pub(crate) mod tests;
 pub(crate) mod timer;
 pub(crate) mod uaccess;
 pub(crate) mod udp;
+pub(crate) mod zcopy;
 
 /// The C value of allocation flags, which the kernel's crate keeps to itself: the nearest of those in
 /// use here.

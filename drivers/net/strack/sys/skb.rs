@@ -9,7 +9,12 @@ use super::{
     bindings,
     pages::PageBuf,
     raw_gfp,
-    sock::Sock, //
+    sock::Sock,
+    zcopy::{
+        Loan,
+        Piece,
+        Ubuf, //
+    },
 };
 use core::ptr::NonNull;
 use kernel::{
@@ -137,6 +142,42 @@ impl Skb {
         to_result(unsafe {
             bindings::strack_c_skb_add_frag(self.as_ptr(), page.as_page(), off, len)
         })
+    }
+
+    /// Fragments that there is still room for.
+    pub(crate) fn frags_left(&self) -> usize {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_skb_frags_left(self.as_ptr()) as usize }
+    }
+
+    /// Appends the pieces of a packet, without copying them. `ENOSPC`, and nothing is done, when the
+    /// packet has fewer fragments left than that may need.
+    ///
+    /// [`Skb::set_ubuf`] comes after all of them.
+    pub(crate) fn add_pieces(&mut self, loan: &Loan, pieces: &[Piece]) -> Result {
+        if pieces.len() > self.frags_left() {
+            return Err(ENOSPC);
+        }
+        for piece in pieces {
+            let len = u32::try_from(piece.len())?;
+            // SAFETY: By the type invariants of both; the range lies within what the reference of the
+            // piece keeps, of which the packet takes another one.
+            to_result(unsafe {
+                bindings::strack_c_skb_add_frag(self.as_ptr(), piece.as_page(), piece.off(), len)
+            })?;
+        }
+        if loan.is_shared() {
+            // SAFETY: By the type invariant.
+            unsafe { bindings::strack_c_skb_set_shared(self.as_ptr()) };
+        }
+        Ok(())
+    }
+
+    /// Has `ubuf` told when the fragments are not referred to any more, and, should the packet stay on
+    /// this host, that they were copied for that.
+    pub(crate) fn set_ubuf(&mut self, ubuf: &Ubuf) {
+        // SAFETY: By the type invariants. The packet takes a reference.
+        unsafe { bindings::strack_c_skb_set_ubuf(self.as_ptr(), ubuf.as_ptr()) }
     }
 
     /// Makes the packet a train of `segs` datagrams of `size` bytes, the last perhaps shorter.

@@ -108,6 +108,8 @@ mod suite {
             start: 0,
             len: 1,
             room: 1000,
+            first: 0,
+            loan: None,
         };
         assert_eq!(packet.memory(), HEADROOM + 1000);
         Ok(())

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! sendmsg() without copying.
+//!
+//! splice() and sendfile() (`MSG_SPLICE_PAGES`), io_uring and whoever else in the kernel says how to
+//! learn that it is over (`msg_ubuf`) let packets refer to the pages that the bytes lie in. A program's
+//! `MSG_ZEROCOPY` alone does not: that is a copy, as in TCP without `SO_ZEROCOPY`.
+//!
+//! A packet gets its header from the socket's page and has its payload in pieces of the caller's, which
+//! stay as they are: what a later write adds to it are pieces, too. Copied is what is not worth it or
+//! cannot be lent: small messages, payloads in many small pieces, memory of the slab allocator.
+
+use crate::{
+    engine::{
+        buffers::{
+            TxPacket,
+            HEADROOM,
+            MAX_PAYLOAD, //
+        },
+        conn::Conn,
+        sending::Hold, //
+    },
+    family::send::{
+        self,
+        Limits,
+        BATCH, //
+    },
+    observe::counters::Event,
+    sys::{
+        bindings,
+        sock::SockLock,
+        zcopy::{
+            Loan,
+            Pages,
+            Ubuf, //
+        },
+    },
+};
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        UniqueArc, //
+    },
+};
+
+/// Smaller messages are copied.
+const COPY_BELOW: usize = 512;
+
+/// Most pieces of one packet: the pages that the largest payload lies in, wherever it begins.
+const PIECES: usize = (MAX_PAYLOAD as usize - 1).div_ceil(PAGE_SIZE) + 1;
+
+/// Who lends the pages of a message.
+pub(super) struct Lender {
+    ubuf: Option<Ubuf>,
+    /// Somebody may write to the pages.
+    shared: bool,
+}
+
+impl Lender {
+    /// That of `msg`, if it is to be sent without copying.
+    pub(super) fn of(msg: &bindings::msghdr) -> Option<Lender> {
+        let flags = msg.msg_flags;
+        if flags & (bindings::MSG_SPLICE_PAGES | bindings::MSG_ZEROCOPY) == 0 {
+            return None;
+        }
+        let ubuf = Ubuf::of(msg);
+        let lends = flags & bindings::MSG_SPLICE_PAGES != 0 || ubuf.is_some();
+        lends.then_some(Lender {
+            ubuf,
+            shared: flags & bindings::MSG_NO_SHARED_FRAGS == 0,
+        })
+    }
+
+    /// A loan of nothing yet, with room for the pieces of `most` bytes in packets of `mss`.
+    fn loan(&self, most: usize, mss: usize) -> Result<UniqueArc<Loan>> {
+        // A packet has one, one more for each page that begins in it, and there may be the last packet's.
+        let pieces = most.div_ceil(mss) + most / PAGE_SIZE + PIECES;
+        let loan = Loan::new(self.ubuf.clone(), self.shared, pieces, GFP_KERNEL_ACCOUNT)?;
+        Ok(UniqueArc::new(loan, GFP_KERNEL_ACCOUNT)?)
+    }
+}
+
+/// What has become of the next bytes.
+pub(super) enum Lent {
+    /// So many are queued.
+    Taken(usize),
+    /// There is no room for any.
+    Full,
+    /// They have to be copied, as many as make a packet.
+    Copy,
+}
+
+/// Makes packets of the next bytes without copying these, and queues them.
+///
+/// What has been queued is behind the iterator, and what has not is still in it.
+#[inline(never)]
+pub(super) fn lend_packets(
+    lock: &mut SockLock<'_>,
+    conn: &Arc<Conn>,
+    msg: &mut bindings::msghdr,
+    lender: &Lender,
+    left: usize,
+    more: bool,
+) -> Result<Lent> {
+    let (limits, tail) = conn.peek(|inner| {
+        let limits = Limits::of(inner, lock);
+        (limits, inner.take_lent_tail(lock, lender.ubuf.as_ref()))
+    });
+    if limits.room == 0 || limits.slots == 0 && tail.is_none() {
+        return Ok(Lent::Full);
+    }
+    if left < COPY_BELOW && tail.is_none() {
+        return Ok(Lent::Copy);
+    }
+    let most = left.min(BATCH * limits.mss);
+    let mut loan = lock.on_account_of(|| lender.loan(most, limits.mss))?;
+    let mut pages = Pages::new(&mut msg.msg_iter);
+
+    // More for the last packet, which lies in this loan from now on.
+    let mut added = 0;
+    let mut complete = true;
+    if let Some(tail) = &tail {
+        loan.adopt(tail.loan.packet(tail.first, tail.len))?;
+        let want = left.min(tail.room);
+        added = gather(&mut loan, &mut pages, 0, want)?;
+        complete = added == want;
+    }
+    // New packets.
+    let mut packets = [const { None }; BATCH];
+    let (mut taken, mut memory) = (added, added);
+    for slot in packets.iter_mut().take(limits.slots) {
+        if !complete || taken == left || memory >= limits.room {
+            break;
+        }
+        let first = loan.len();
+        let want = limits.mss.min(left - taken);
+        let packet = match gather(&mut loan, &mut pages, first, want) {
+            Ok(got) if got == want => packet(lock, first, want),
+            Ok(_) => break,
+            Err(error) => Err(error),
+        };
+        match packet {
+            Ok(packet) => {
+                taken += want;
+                memory += packet.memory();
+                *slot = Some(packet);
+            }
+            Err(error) if taken == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    if taken == 0 {
+        return Ok(Lent::Copy);
+    }
+    pages.keep(taken);
+
+    let loan = Arc::from(loan);
+    let queued = conn.work(|inner, _| {
+        if added > 0 && !inner.give_lent_tail(added, &loan) {
+            return false;
+        }
+        for mut packet in packets.into_iter().flatten() {
+            packet.loan = Some(loan.clone());
+            if !inner.queue(packet) {
+                return false;
+            }
+        }
+        // More of the same write may follow and be added to the last one.
+        if taken < left || more {
+            inner.hold_tail(Hold::Writing);
+        }
+        true
+    });
+    if !queued {
+        return Err(EPIPE);
+    }
+    conn.ns.counters.event_n(Event::ZeroCopyBytes, taken as u64);
+    Ok(Lent::Taken(taken))
+}
+
+/// Adds the pieces of the next `want` bytes to the packet that begins with piece `first`. Gives how
+/// many bytes these are: fewer where the following ones cannot be lent, or would be one piece too many.
+fn gather(loan: &mut Loan, pages: &mut Pages<'_>, first: usize, want: usize) -> Result<usize> {
+    let mut got = 0;
+    while got < want && loan.len() < first + PIECES && loan.has_room() {
+        match pages.next(want - got) {
+            Ok(Some(piece)) => {
+                got += piece.len();
+                loan.push(first, piece)?;
+            }
+            Err(error) if got == 0 => return Err(error),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    Ok(got)
+}
+
+/// A packet of `len` bytes, which begin with piece `first`, with room for its header.
+fn packet(lock: &mut SockLock<'_>, first: usize, len: usize) -> Result<TxPacket> {
+    let page = send::page_with(lock, HEADROOM, BATCH * HEADROOM)?;
+    let packet = TxPacket {
+        page: page.page.clone(),
+        start: u16::try_from(page.used)?,
+        len: u16::try_from(len)?,
+        room: u16::try_from(len)?,
+        first: u16::try_from(first)?,
+        loan: None,
+    };
+    page.used += HEADROOM;
+    Ok(packet)
+}
