@@ -76,6 +76,55 @@ size_t strack_c_kunit_iter_left(const struct iov_iter *iter)
 	return iov_iter_count(iter);
 }
 
+static void ubuf_complete(struct sk_buff *skb, struct ubuf_info *ubuf, bool success)
+{
+	struct strack_kunit_ubuf *lender = container_of(ubuf, struct strack_kunit_ubuf, ubuf);
+
+	if (success)
+		lender->sent++;
+	else
+		lender->copied++;
+	/* not freed: the structure is the test's */
+	refcount_dec(&ubuf->refcnt);
+}
+
+static const struct ubuf_info_ops ubuf_ops = {
+	.complete	= ubuf_complete,
+};
+
+void strack_c_kunit_ubuf_init(struct strack_kunit_ubuf *lender)
+{
+	memset(lender, 0, sizeof(*lender));
+	lender->ubuf.ops = &ubuf_ops;
+	lender->ubuf.flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN;
+	refcount_set(&lender->ubuf.refcnt, 1);
+}
+
+u32 strack_c_kunit_ubuf_refs(const struct strack_kunit_ubuf *lender)
+{
+	return refcount_read(&lender->ubuf.refcnt);
+}
+
+int strack_c_kunit_skb_orphan(struct sk_buff *skb)
+{
+	return skb_orphan_frags_rx(skb, GFP_KERNEL);
+}
+
+bool strack_c_kunit_skb_shared(const struct sk_buff *skb)
+{
+	return skb_has_shared_frag(skb);
+}
+
+void *strack_c_kunit_slab(size_t size)
+{
+	return kmalloc(size, GFP_KERNEL);
+}
+
+void strack_c_kunit_slab_free(void *data)
+{
+	kfree(data);
+}
+
 static bool add_payload(struct sk_buff *skb, const struct strack_kunit_rx *rx, const u8 *payload,
 			u32 len)
 {
@@ -308,6 +357,7 @@ static const struct strack_kunit_layout layouts[] = {
 	FIELD(sockaddr_in6, sin6_scope_id),
 	TYPE(msghdr),
 	FIELD(msghdr, msg_iter),
+	FIELD(msghdr, msg_ubuf),
 	FIELD(msghdr, msg_namelen),
 	FIELD(msghdr, msg_flags),
 	TYPE(iov_iter),
@@ -316,6 +366,7 @@ static const struct strack_kunit_layout layouts[] = {
 	TYPE(callback_head),
 	TYPE(work_struct),
 	TYPE(completion),
+	TYPE(strack_kunit_ubuf),
 	TYPE(proto_accept_arg),
 	FIELD(proto_accept_arg, flags),
 	TYPE(strack_sock),

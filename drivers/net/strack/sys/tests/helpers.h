@@ -6,6 +6,7 @@
 #ifndef _STRACK_KUNIT_HELPERS_H
 #define _STRACK_KUNIT_HELPERS_H
 
+#include <linux/skbuff.h>
 #include <linux/types.h>
 
 struct iov_iter;
@@ -48,6 +49,26 @@ unsigned int strack_c_kunit_max_frags(void);
 int strack_c_kunit_page_refs(const struct page *page);
 u32 strack_c_kunit_wmem(const struct sock *sk);
 size_t strack_c_kunit_iter_left(const struct iov_iter *iter);
+
+/**
+ * struct strack_kunit_ubuf - somebody who lends pages
+ * @ubuf: what he gives to sendmsg(); one reference is his
+ * @sent: how often he was told that they are not referred to any more
+ * @copied: how often that they were copied
+ */
+struct strack_kunit_ubuf {
+	struct ubuf_info ubuf;
+	u32 sent;
+	u32 copied;
+};
+
+void strack_c_kunit_ubuf_init(struct strack_kunit_ubuf *lender);
+u32 strack_c_kunit_ubuf_refs(const struct strack_kunit_ubuf *lender);
+/* as the network stack does where a packet comes back to this host */
+int strack_c_kunit_skb_orphan(struct sk_buff *skb);
+bool strack_c_kunit_skb_shared(const struct sk_buff *skb);
+void *strack_c_kunit_slab(size_t size);
+void strack_c_kunit_slab_free(void *data);
 
 enum strack_kunit_checksum {
 	STRACK_KUNIT_GOOD,

@@ -49,6 +49,7 @@ mod sockaddr_kunit;
 mod table_kunit;
 mod timer_kunit;
 mod udp_kunit;
+mod zcopy_kunit;
 
 /// How long a test waits for what must happen, milliseconds. An emulated CPU may be away for long.
 const PATIENCE: u32 = 60_000;
