@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # bench-veth.sh - the guest's half of "make bench-veth": what a byte costs over one
-# veth pair, by TCP and by AF_STRACK with 128 paths, in the same boot. Nothing limits
-# the rate, so in virtual time the time a byte takes is the number of instructions
-# that both ends spend on it.
+# veth pair, by TCP and by AF_STRACK with 128 paths, in the same boot, written and sent
+# from a file. Nothing limits the rate, so in virtual time the time a byte takes is the
+# number of instructions that both ends spend on it.
 #
 # Leaves $RESULTS/veth.jsonl for strack-report. From the environment:
 #
@@ -72,6 +72,11 @@ for mtu in 1500 9000; do
 			transfer tcp-$mtu-$offload tcp -n "$BYTES" -j "$raw"
 			transfer strack-128-$mtu-$offload strack -n "$BYTES" -j "$raw"
 			echo "  MTU $mtu, offloads $offload: round $round of $ROUNDS"
+		done
+		for round in $(seq "$ROUNDS"); do
+			transfer tcp-$mtu-$offload-sendfile tcp -z -n "$BYTES" -j "$raw"
+			transfer strack-128-$mtu-$offload-sendfile strack -z -n "$BYTES" -j "$raw"
+			echo "  MTU $mtu, offloads $offload, sendfile(): round $round of $ROUNDS"
 		done
 		ip netns del left
 		ip netns del right

@@ -12,6 +12,7 @@
  *	-i FILE		send this file
  *	-n BYTES	or this many bytes of a pattern
  *	-w BYTES	per write (default 65536)
+ *	-z		by sendfile() instead, from a file in memory
  *	-o FILE		keep what arrived
  *	-r NAME		name of the run
  *	-j FILE		append the result as one line of JSON (default: standard output)
@@ -38,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -91,6 +93,22 @@ static void load_payload(struct transfer *x)
 	fill_pattern(x->payload, opt.bytes);
 }
 
+/* The payload in a file, whose pages are in memory. */
+static void make_file(struct transfer *x)
+{
+	size_t done;
+	ssize_t n;
+
+	x->file = memfd_create("payload", MFD_CLOEXEC);
+	if (x->file < 0)
+		die("memfd_create");
+	for (done = 0; done < opt.bytes; done += n) {
+		n = write(x->file, x->payload + done, opt.bytes - done);
+		if (n <= 0)
+			die("write to a file");
+	}
+}
+
 static void open_sockets(struct transfer *x, const char *src_ns, const char *dst_ns,
 			 const struct sockaddr_strack *dst)
 {
@@ -103,6 +121,7 @@ static void open_sockets(struct transfer *x, const char *src_ns, const char *dst
 static _Noreturn void send_all(const struct transfer *x, const struct sockaddr_strack *dst)
 {
 	size_t done, size;
+	off_t offset = 0;
 	ssize_t n;
 
 	/* a shared mapping is not copied by fork(): fetch its pages now */
@@ -114,7 +133,10 @@ static _Noreturn void send_all(const struct transfer *x, const struct sockaddr_s
 		size = opt.bytes - done;
 		if (size > opt.write_size)
 			size = opt.write_size;
-		n = send(x->sender, x->payload + done, size, MSG_NOSIGNAL);
+		if (opt.sendfile)
+			n = sendfile(x->sender, x->file, &offset, size);
+		else
+			n = send(x->sender, x->payload + done, size, MSG_NOSIGNAL);
 		if (n < 0)
 			die("send");
 	}
@@ -247,6 +269,8 @@ static int transfer(const char *src_ns, const char *dst_ns, const struct sockadd
 	pid_t child;
 
 	load_payload(&x);
+	if (opt.sendfile)
+		make_file(&x);
 	x.received = shared(opt.bytes);
 	x.start_ns = shared(sizeof(*x.start_ns));
 	x.bin_count = opt.limit_ms * NSEC_PER_MSEC / BIN_NS;
@@ -285,7 +309,7 @@ static int transfer(const char *src_ns, const char *dst_ns, const struct sockadd
 
 static _Noreturn void usage(void)
 {
-	fputs("usage: xfer [-f tcp|mptcp|strack] [-C NAME] [-F PROFILE] [-p PATHS] [-P POLICY] [-i FILE | -n BYTES] [-w BYTES]\n"
+	fputs("usage: xfer [-f tcp|mptcp|strack] [-C NAME] [-F PROFILE] [-p PATHS] [-P POLICY] [-i FILE | -n BYTES] [-w BYTES] [-z]\n"
 	      "            [-o FILE] [-r NAME] [-j FILE] [-s SPINES [-c SPINE]] [-t MSEC] [-q] SRC_NS DST_NS DST_ADDRESS\n",
 	      stderr);
 	exit(2);
@@ -295,7 +319,7 @@ static void parse_options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, TRANSPORT_OPTIONS "i:n:w:o:r:j:s:c:t:q")) != -1) {
+	while ((o = getopt(argc, argv, TRANSPORT_OPTIONS "i:n:w:zo:r:j:s:c:t:q")) != -1) {
 		switch (o) {
 		case 'i':
 			opt.input = optarg;
@@ -305,6 +329,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'w':
 			opt.write_size = number(optarg, 1, 1UL << 30);
+			break;
+		case 'z':
+			opt.sendfile = true;
 			break;
 		case 'o':
 			opt.output = optarg;

@@ -28,6 +28,7 @@ struct options {
 	unsigned int spines;
 	int cut;			/* spine, 0: the busiest, -1: none */
 	unsigned int limit_ms;
+	bool sendfile;
 	bool quiet;
 };
 
@@ -51,6 +52,7 @@ struct cut {
  * struct transfer - one run
  * @payload: what is sent; like @received shared with the child, and so safe
  *	from copy-on-write faults
+ * @file: the same in a file, for sendfile()
  * @received: what arrived
  * @start_ns: written by the child just before connect()
  * @idle_ms: time the CPUs had nothing to do, as the kernel counts it (10 ms steps)
@@ -70,6 +72,7 @@ struct cut {
  */
 struct transfer {
 	char *payload;
+	int file;
 	char *received;
 	volatile uint64_t *start_ns;
 	uint64_t idle_ms;

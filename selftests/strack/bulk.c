@@ -7,6 +7,8 @@
  *	-c NETNS	namespace of the client
  *	-b BYTES	each way (default 1 MiB)
  *	-u, -d		client to server only, server to client only
+ *	-z		send by splice(), without copying, from the pages of a pipe
+ *	-f		send by sendfile(), without copying, from the pages of a file
  *	-n COUNT	connections, one after the other (default 1)
  *	-m MAX		most bytes for one call; sizes are random below (default 65536)
  *	-B BYTES	SO_SNDBUF and SO_RCVBUF of both ends
@@ -19,10 +21,13 @@
  * Prints a line of numbers for each end of each connection. Exit status: 0 all
  * arrived, 1 not, 3 not in time (with the state of the connection).
  */
+#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 
 #include <linux/sockios.h>
@@ -37,7 +42,7 @@ static struct {
 	const char *address, *server_ns, *client_ns;
 	uint64_t bytes[2];		/* to the server, to the client */
 	unsigned int count, chunk, buffer, paths, idle, seconds, seed;
-	bool tcp;
+	bool tcp, splice, sendfile;
 	int family;
 } opt = { .bytes = { 1 << 20, 1 << 20 }, .count = 1, .chunk = 65536, .seconds = 60, .seed = 1 };
 
@@ -82,6 +87,50 @@ static void enter(const char *ns)
 		die(ns);
 }
 
+/* As send() of the next bytes. Each page of a pipe is used once, and left to the packets. */
+static ssize_t send_spliced(int fd, const struct flow *f, size_t len)
+{
+	static uint8_t data[MAX_CHUNK];
+	static int ends[2] = { -1, -1 };
+	static size_t waiting;
+	ssize_t n;
+
+	if (ends[0] < 0 && (pipe2(ends, O_CLOEXEC) || fcntl(ends[1], F_SETPIPE_SZ, MAX_CHUNK) < 0))
+		die("pipe");
+	if (!waiting) {
+		pattern_fill(data, len, f->seed, f->done);
+		if (write(ends[1], data, len) != (ssize_t)len)
+			die("write to a pipe");
+		waiting = len;
+	}
+	n = splice(ends[0], NULL, fd, NULL, waiting, SPLICE_F_NONBLOCK);
+	if (n > 0)
+		waiting -= n;
+	return n;
+}
+
+/* The file has all that is to be sent: the pages of what has left must not change. */
+static ssize_t send_from_file(int fd, const struct flow *f, size_t len)
+{
+	static uint8_t data[MAX_CHUNK];
+	static uint64_t seed;
+	static int file = -1;
+	off_t offset = f->done;
+
+	if (seed != f->seed) {
+		if (file >= 0)
+			close(file);
+		file = memfd_create("bulk", MFD_CLOEXEC);
+		for (uint64_t at = 0; at < f->total; at += sizeof(data)) {
+			pattern_fill(data, sizeof(data), f->seed, at);
+			if (write(file, data, sizeof(data)) != sizeof(data))
+				die("write to a file");
+		}
+		seed = f->seed;
+	}
+	return sendfile(fd, file, &offset, len);
+}
+
 static bool send_some(int fd, struct flow *f, unsigned int *rng)
 {
 	static uint8_t data[MAX_CHUNK];
@@ -90,8 +139,14 @@ static bool send_some(int fd, struct flow *f, unsigned int *rng)
 
 	if (len > f->total - f->done)
 		len = f->total - f->done;
-	pattern_fill(data, len, f->seed, f->done);
-	n = send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (opt.splice) {
+		n = send_spliced(fd, f, len);
+	} else if (opt.sendfile) {
+		n = send_from_file(fd, f, len);
+	} else {
+		pattern_fill(data, len, f->seed, f->done);
+		n = send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
 	if (n < 0 && errno == EAGAIN)
 		return false;
 	if (n <= 0)
@@ -149,6 +204,9 @@ static void transfer(int fd, struct flow *out, struct flow *in, unsigned int rng
 	current_fd = fd;
 	current_out = out;
 	current_in = in;
+	/* splice() and sendfile() have no flag for it that the socket sees */
+	if (fcntl(fd, F_SETFL, O_NONBLOCK))
+		die("fcntl");
 	if (!out->total)
 		shutdown(fd, SHUT_WR);
 	while (out->done < out->total || !end) {
@@ -288,7 +346,7 @@ static int parse(int argc, char **argv)
 	};
 	int o, one_way = -1;
 
-	while ((o = getopt_long(argc, argv, "s:c:b:udn:m:B:p:r:t:e:", options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "s:c:b:udzfn:m:B:p:r:t:e:", options, NULL)) != -1) {
 		switch (o) {
 		case 's':
 			opt.server_ns = optarg;
@@ -304,6 +362,12 @@ static int parse(int argc, char **argv)
 			break;
 		case 'd':
 			one_way = 0;
+			break;
+		case 'z':
+			opt.splice = true;
+			break;
+		case 'f':
+			opt.sendfile = true;
 			break;
 		case 'n':
 			opt.count = atoi(optarg);

@@ -13,6 +13,8 @@
 /* Some packets in some pages, and little enough that no buffer fills. */
 #define BYTES		20000
 #define SEED		42
+/* Some of them, not enough for a full packet. */
+#define LENT		1000
 /* More than the kernel keeps on its stack. */
 #define PIECES		20
 
@@ -116,12 +118,24 @@ static void rest_arrives(struct nth_try *t)
 	}
 }
 
-static void pair_and_file(struct nth_try *t)
+static void file_of_data(struct nth_try *t)
 {
-	pair_to_send(t);
 	t->fd[2] = MUST(memfd_create("pattern", MFD_CLOEXEC));
 	MUST(write(t->fd[2], data, BYTES) == BYTES ? 0 : -1);
 	MUST(lseek(t->fd[2], 0, SEEK_SET));
+}
+
+static void pair_and_file(struct nth_try *t)
+{
+	pair_to_send(t);
+	file_of_data(t);
+}
+
+/* What was copied is filled up from the file. */
+static void pair_with_tail_and_file(struct nth_try *t)
+{
+	pair_with_tail(t);
+	file_of_data(t);
 }
 
 static long call_sendfile(struct nth_try *t)
@@ -138,6 +152,13 @@ static void pair_and_pipe(struct nth_try *t)
 	nth_close(t, 3);
 }
 
+/* A partial packet of the pipe's pages waits already. */
+static void pair_with_lent_tail(struct nth_try *t)
+{
+	pair_and_pipe(t);
+	MUST(splice(t->fd[2], NULL, t->fd[0], NULL, LENT, SPLICE_F_MORE) == LENT ? 0 : -1);
+}
+
 static long call_splice_out(struct nth_try *t)
 {
 	return splice(t->fd[2], NULL, t->fd[0], NULL, BYTES, 0);
@@ -147,7 +168,11 @@ static long call_splice_out(struct nth_try *t)
 static void rest_of_source_arrives(struct nth_try *t)
 {
 	size_t done = t->ret > 0 ? t->ret : 0;
+	size_t from = 0;
+	char first;
 
+	if (t->call->prepare == pair_with_lent_tail)
+		done += LENT;
 	while (done < BYTES) {
 		long n = t->call->call(t);
 
@@ -157,7 +182,11 @@ static void rest_of_source_arrives(struct nth_try *t)
 		done += n;
 	}
 	MUST(shutdown(t->fd[0], SHUT_WR));
-	CHECK(t, arrives(t->fd[1], 0, BYTES));
+	if (t->call->prepare == pair_with_tail_and_file) {
+		CHECK(t, recv(t->fd[1], &first, 1, 0) == 1);
+		from = 1;
+	}
+	CHECK(t, arrives(t->fd[1], from, BYTES));
 }
 
 /* --- in ------------------------------------------------------------------ */
@@ -288,8 +317,12 @@ static const struct nth_call calls[] = {
 	  .call = call_sendmsg, .confirm = rest_arrives },
 	{ .name = "sendfile", .prepare = pair_and_file, .call = call_sendfile,
 	  .confirm = rest_of_source_arrives },
+	{ .name = "sendfile after a partial packet", .prepare = pair_with_tail_and_file,
+	  .call = call_sendfile, .confirm = rest_of_source_arrives },
 	{ .name = "splice from a pipe", .prepare = pair_and_pipe, .call = call_splice_out,
 	  .confirm = rest_of_source_arrives },
+	{ .name = "splice after a partial packet", .prepare = pair_with_lent_tail,
+	  .call = call_splice_out, .confirm = rest_of_source_arrives },
 	{ .name = "recv", .prepare = pair_to_receive, .call = call_recv,
 	  .confirm = rest_is_there, .flags = NTH_V6 },
 	{ .name = "recv of a peek", .prepare = pair_to_receive, .call = call_recv,

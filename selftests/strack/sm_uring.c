@@ -62,23 +62,31 @@ static void ring_submit(struct ring *r, const struct io_uring_sqe *sqe)
 	EQ(syscall(SYS_io_uring_enter, r->fd, 1, 0, 0, NULL, 0), 1);
 }
 
-/* Result of the next completion, whose user data goes to @user. */
-static int ring_wait(struct ring *r, unsigned long *user)
+/* The next completion. */
+static struct io_uring_cqe ring_next(struct ring *r)
 {
 	unsigned int head = *r->cq_head;
-	struct io_uring_cqe *cqe;
-	int res;
+	struct io_uring_cqe cqe = { };
 
 	while (head == __atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE)) {
-		if (syscall(SYS_io_uring_enter, r->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
-			return -errno;
+		if (syscall(SYS_io_uring_enter, r->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0) {
+			cqe.res = -errno;
+			return cqe;
+		}
 	}
-	cqe = &r->cqes[head & *r->cq_mask];
-	res = cqe->res;
-	if (user)
-		*user = cqe->user_data;
+	cqe = r->cqes[head & *r->cq_mask];
 	__atomic_store_n(r->cq_head, head + 1, __ATOMIC_RELEASE);
-	return res;
+	return cqe;
+}
+
+/* Its result; its user data goes to @user. */
+static int ring_wait(struct ring *r, unsigned long *user)
+{
+	struct io_uring_cqe cqe = ring_next(r);
+
+	if (user)
+		*user = cqe.user_data;
+	return cqe.res;
 }
 
 static bool ring_idle(struct ring *r)
@@ -246,6 +254,130 @@ static void large_send(void)
 	EQ(ring_wait(&r, NULL), sizeof(data));
 }
 
+static struct io_uring_sqe sqe_zc(int fd, const void *data, unsigned int len)
+{
+	struct io_uring_sqe sqe = sqe_of(IORING_OP_SEND_ZC, fd, data, len);
+
+	sqe.ioprio = IORING_SEND_ZC_REPORT_USAGE;
+	sqe.msg_flags = MSG_WAITALL;
+	return sqe;
+}
+
+/* The data is sent, and the notification is still to come. */
+static void expect_sent(struct ring *r, unsigned int len)
+{
+	struct io_uring_cqe cqe = ring_next(r);
+
+	EQ(cqe.res, len);
+	EQ(cqe.flags & (IORING_CQE_F_MORE | IORING_CQE_F_NOTIF), IORING_CQE_F_MORE);
+}
+
+/* Nobody refers to the data any more; the peer is on this host, so it was copied. */
+static void expect_notification(struct ring *r)
+{
+	struct io_uring_cqe cqe = ring_next(r);
+
+	EQ(cqe.flags & (IORING_CQE_F_MORE | IORING_CQE_F_NOTIF), IORING_CQE_F_NOTIF);
+	EQ((unsigned int)cqe.res, IORING_NOTIF_USAGE_ZC_COPIED);
+}
+
+/* Without copying, of sizes that are worth it and that are not. */
+static void send_zc(void)
+{
+	static const unsigned int sizes[] = { 1, 511, 512, 4097, 100000 };
+	static unsigned char data[100000], got[100000];
+	struct ring r;
+	int fd[2];
+
+	ring_open(&r);
+	sm_pair(fd);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		sm_pattern_fill(data, sizes[i], i);
+		ring_submit(&r, (struct io_uring_sqe[]){ sqe_zc(fd[0], data, sizes[i]) });
+		EQ(sm_recv_all(fd[1], got, sizes[i]), sizes[i]);
+		TRUE(sm_pattern_check(got, sizes[i], i));
+		expect_sent(&r, sizes[i]);
+		expect_notification(&r);
+	}
+}
+
+/* From a buffer that io_uring knows: its pages are the kernel's already. */
+static void send_zc_fixed(void)
+{
+	static unsigned char data[200000], got[200000];
+	struct iovec iov = { data, sizeof(data) };
+	struct io_uring_sqe sqe;
+	struct ring r;
+	int fd[2];
+
+	ring_open(&r);
+	sm_pair(fd);
+	sm_pattern_fill(data, sizeof(data), 0);
+	OK(syscall(SYS_io_uring_register, r.fd, IORING_REGISTER_BUFFERS, &iov, 1));
+	sqe = sqe_zc(fd[0], data + 1000, sizeof(data) - 1000);
+	sqe.ioprio |= IORING_RECVSEND_FIXED_BUF;
+	ring_submit(&r, &sqe);
+	EQ(sm_recv_all(fd[1], got, sizeof(got) - 1000), sizeof(got) - 1000);
+	TRUE(sm_pattern_check(got, sizeof(got) - 1000, 1000));
+	expect_sent(&r, sizeof(data) - 1000);
+	expect_notification(&r);
+}
+
+/* The notification waits for what the peer has no room for, and then comes. */
+static void send_zc_waits(void)
+{
+	static unsigned char data[3 << 20], got[3 << 20];
+	struct sockaddr_strack sa;
+	int listener, fd[2];
+	struct ring r;
+
+	ring_open(&r);
+	listener = sm_listener(1, &sa);
+	OK(sm_set_int(listener, SOL_SOCKET, SO_RCVBUF, 20000));
+	sm_pair_of(listener, &sa, fd);
+	sm_pattern_fill(data, sizeof(data), 0);
+	ring_submit(&r, (struct io_uring_sqe[]){ sqe_zc(fd[0], data, sizeof(data)) });
+	if (!sm.tcp)
+		expect_sent(&r, sizeof(data));
+	TRUE(ring_idle(&r));
+	EQ(sm_recv_all(fd[1], got, sizeof(got)), sizeof(got));
+	TRUE(sm_pattern_check(got, sizeof(got), 0));
+	if (sm.tcp)
+		expect_sent(&r, sizeof(data));
+	expect_notification(&r);
+}
+
+/* However the connection ends, the notification comes. */
+static void send_zc_reset(void)
+{
+	static unsigned char data[1 << 20];
+	struct linger linger = { 1, 0 };
+	struct io_uring_cqe cqe;
+	struct io_uring_sqe sqe;
+	int fd[2], owed = 0;
+	struct ring r;
+
+	ring_open(&r);
+	sm_pair(fd);
+	OK(sm_set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 1 << 18));
+	sqe = sqe_zc(fd[0], data, sizeof(data));
+	sqe.msg_flags = MSG_DONTWAIT;
+	do {
+		ring_submit(&r, &sqe);
+		/* the notifications of earlier ones may come in between */
+		while ((cqe = ring_next(&r)).flags & IORING_CQE_F_NOTIF)
+			owed--;
+		owed += !!(cqe.flags & IORING_CQE_F_MORE);
+	} while (cqe.res > 0);
+	EQ(cqe.res, -EAGAIN);
+	TRUE(owed > 0);
+	OK(setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	close(fd[1]);
+	for (; owed > 0; owed--)
+		TRUE(ring_next(&r).flags & IORING_CQE_F_NOTIF);
+	TRUE(ring_idle(&r));
+}
+
 static void recv_waitall(void)
 {
 	struct io_uring_sqe sqe;
@@ -338,6 +470,10 @@ static const struct sm_case cases[] = {
 	SM_CASE(end_and_errors, SM_BOTH, SM_ONCE),
 	SM_CASE(nonblocking, SM_BOTH, SM_ONCE),
 	SM_CASE(large_send, SM_BOTH, SM_ONCE),
+	SM_CASE(send_zc, SM_BOTH, SM_V4_V6),
+	SM_CASE(send_zc_fixed, SM_BOTH, SM_V4_V6),
+	SM_CASE(send_zc_waits, SM_BOTH, SM_ONCE),
+	SM_CASE(send_zc_reset, SM_BOTH, SM_ONCE),
 	SM_CASE(recv_waitall, SM_BOTH, SM_ONCE),
 	SM_CASE(poll_add, SM_BOTH, SM_ONCE),
 	SM_CASE(cancel, SM_BOTH, SM_ONCE),
