@@ -55,7 +55,7 @@ lent() {
 moved() {
 	local before
 	before=$(lent)
-	move "$@" -b $BYTES || return 1
+	move "$@" -b "$BYTES" || return 1
 	is_tcp || [ $(($(lent) - before)) -gt "$BYTES" ] || {
 		echo "only $(($(lent) - before)) of $((2 * BYTES)) bytes were not copied"
 		return 1
@@ -65,9 +65,9 @@ moved() {
 retransmits() {
 	local name sum=0
 	for name in RetransTimeout RetransFast RetransProbe; do
-		sum=$((sum + $(counter "$H1" $name) + $(counter "$H2" $name)))
+		sum=$((sum + $(counter "$H1" "$name") + $(counter "$H2" "$name")))
 	done
-	echo $sum
+	echo "$sum"
 }
 
 # repaired OPTION...: something had to be sent again
@@ -82,6 +82,7 @@ repaired() {
 }
 
 fragments() {
+	# shellcheck disable=SC2016 # they are awk's
 	in_ns "$H1" awk '$1 == "Ip:" {
 		for (i = 2; !field && i <= NF; i++)
 			if ($i == "FragCreates")
@@ -98,11 +99,11 @@ began() {
 becomes_narrow() {
 	local before pid
 	before=$(fragments)
-	move -u -f -b $BYTES "$H2_4" &
+	move -u -f -b "$BYTES" "$H2_4" &
 	pid=$!
 	is_tcp || slowwait 20 began
 	cable 1500 on
-	wait $pid || return 1
+	wait "$pid" || return 1
 	is_tcp || [ "$(fragments)" -gt "$before" ] || {
 		echo "no packet was too large"
 		return 1

@@ -137,18 +137,21 @@ pub(super) fn lend_packets(
         let first = loan.len();
         let want = limits.mss.min(left - taken);
         let packet = match gather(&mut loan, &mut pages, first, want) {
-            Ok(got) if got == want => packet(lock, first, want),
-            Ok(_) => break,
+            Ok(got) if got == want => packet(lock, first, want).map(Some),
+            Ok(_) => Ok(None),
             Err(error) => Err(error),
         };
         match packet {
-            Ok(packet) => {
+            Ok(Some(packet)) => {
                 taken += want;
                 memory += packet.memory();
                 *slot = Some(packet);
             }
             Err(error) if taken == 0 => return Err(error),
-            Err(_) => break,
+            _ => {
+                loan.truncate(first);
+                break;
+            }
         }
     }
     if taken == 0 {
@@ -161,7 +164,7 @@ pub(super) fn lend_packets(
         if added > 0 && !inner.give_lent_tail(added, &loan) {
             return false;
         }
-        for mut packet in packets.into_iter().flatten() {
+        for mut packet in packets.iter_mut().map_while(Option::take) {
             packet.loan = Some(loan.clone());
             if !inner.queue(packet) {
                 return false;

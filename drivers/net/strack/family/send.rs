@@ -299,7 +299,8 @@ fn queue_packets(
     }
     if taken > 0 {
         let queued = conn.work(|inner, _| {
-            for packet in packets.into_iter().flatten() {
+            // Where they are: to move them all is more than to take some.
+            for packet in packets.iter_mut().map_while(Option::take) {
                 if !inner.queue(packet) {
                     return false;
                 }
@@ -351,6 +352,7 @@ fn copy_packet(
 
 /// The socket's page, with `room` bytes in it that are not used yet; when a new one is needed, one for
 /// `all` that is going to be written. There may be less in it when large pages are scarce.
+#[inline]
 pub(super) fn page_with<'a>(
     lock: &'a mut SockLock<'_>,
     room: usize,

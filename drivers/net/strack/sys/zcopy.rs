@@ -191,6 +191,11 @@ impl Loan {
         self.pieces.push_within_capacity(piece).map_err(|_| ENOSPC)
     }
 
+    /// Gives back all but the first `len` pieces.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.pieces.truncate(len);
+    }
+
     /// Begins with the pieces of a packet that have been in another loan.
     pub(crate) fn adopt(&mut self, pieces: &[Piece]) -> Result {
         for piece in pieces {

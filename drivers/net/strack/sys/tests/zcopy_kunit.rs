@@ -194,6 +194,10 @@ mod suite {
         assert_eq!(lens(0, 0), [0; 4]);
         assert_eq!(lens(3, 1), [0; 4]);
         assert_eq!(lens(u16::MAX, u16::MAX), [0; 4]);
+        let before = refs(&page);
+        loan.truncate(1);
+        assert_eq!((loan.len(), refs(&page)), (1, before - 2));
+        assert_eq!(loan.packet(1, 250).len(), 0);
         Ok(())
     }
 
