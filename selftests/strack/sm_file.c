@@ -185,6 +185,35 @@ static void sendfile_then_reset(void)
 	EQ(errno, ECONNRESET);
 }
 
+/* Packets of pages that wait are too large all of a sudden: IP cuts them up. */
+static void sendfile_narrower(void)
+{
+	static unsigned char got[FILE_BYTES];
+	int file = pattern_file(), fd[2];
+	size_t sent = 0, read = 0;
+	ssize_t n;
+
+	sm_pair(fd);
+	sm_nonblock(fd[0]);
+	/* until the peer has no room either, so that some are still here */
+	do {
+		while ((n = sendfile(fd[0], file, NULL, FILE_BYTES)) > 0) {
+			sent += n;
+			lseek(file, sent % FILE_BYTES, SEEK_SET);
+		}
+	} while (sm_poll(fd[0], POLLOUT, 100));
+	EQ(system("ip link set dev lo mtu 1500"), 0);
+	OK(fcntl(fd[0], F_SETFL, 0));
+	shutdown(fd[0], SHUT_WR);
+	while ((n = NEED(recv(fd[1], got, FILE_BYTES - read % FILE_BYTES, 0))) > 0) {
+		if (!sm_pattern_check(got, n, read % FILE_BYTES))
+			break;
+		read += n;
+	}
+	EQ(read, sent);
+	EQ(system("ip link set dev lo mtu 65536"), 0);
+}
+
 /* Nothing is lost when the peer goes away: the error comes, and nothing hangs. */
 static void sendfile_to_nobody(void)
 {
@@ -357,6 +386,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(sendfile_nonblocking, SM_BOTH, SM_ONCE),
 	SM_CASE(sendfile_then_close, SM_BOTH, SM_V4_V6),
 	SM_CASE(sendfile_then_reset, SM_BOTH, SM_ONCE),
+	SM_CASE(sendfile_narrower, SM_BOTH, SM_V4_V6),
 	SM_CASE(sendfile_to_nobody, SM_BOTH, SM_ONCE),
 	SM_CASE(splice_in, SM_BOTH, SM_ONCE),
 	SM_CASE(splice_out, SM_BOTH, SM_ONCE),

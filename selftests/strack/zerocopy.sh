@@ -4,7 +4,7 @@
 #
 # What is sent from the pages of a pipe or a file, without copying, arrives as it
 # was: in pieces of all sizes, over wide and narrow cables, with and without the
-# devices' help, where packets get lost, and where the way becomes narrower.
+# devices' help, and where packets get lost.
 
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/net_lib.sh"
@@ -81,39 +81,8 @@ repaired() {
 	}
 }
 
-fragments() {
-	# shellcheck disable=SC2016 # they are awk's
-	in_ns "$H1" awk '$1 == "Ip:" {
-		for (i = 2; !field && i <= NF; i++)
-			if ($i == "FragCreates")
-				field = i
-		n = $field
-	} END { print n + 0 }' /proc/net/snmp
-}
-
-# began LENT: an eighth has been queued since
-began() {
-	[ "$(lent)" -gt $(($1 + BYTES / 8)) ]
-}
-
-# Packets that wait to be sent are too large all of a sudden: IP cuts them up.
-becomes_narrow() {
-	local before pid start
-	before=$(fragments)
-	start=$(lent)
-	move -u -f -b "$BYTES" "$H2_4" &
-	pid=$!
-	is_tcp || slowwait 20 began "$start" || return 1
-	cable 1500 on
-	wait "$pid" || return 1
-	is_tcp || [ "$(fragments)" -gt "$before" ] || {
-		echo "no packet was too large"
-		return 1
-	}
-}
-
 ktap_print_header
-ktap_set_plan 15
+ktap_set_plan 14
 setup_cable 1500
 warm_up
 for mtu in 1500 9000; do
@@ -138,7 +107,4 @@ ktap_test_result "pipe, all together, smallest buffers" move -z -b $((BYTES / 8)
 BYTES=$((BYTES * 4))
 trouble
 ktap_test_result "file, small pieces" move -f -b 200000 -m 700 "$H2_4"
-cable 9000 on
-trouble delay 1ms rate 20mbit
-ktap_test_result "the way becomes narrower" becomes_narrow
 ktap_finished

@@ -120,6 +120,7 @@ impl Inner {
 
     /// Queues a packet; the caller has looked for [`Inner::tx_slots`]. False when our stream has
     /// ended.
+    #[inline(always)] // for each packet
     pub(crate) fn queue(&mut self, packet: TxPacket) -> bool {
         let Ok(psn) = self.proto.queue(packet.len) else {
             return false;

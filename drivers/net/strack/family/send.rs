@@ -352,7 +352,7 @@ fn copy_packet(
 
 /// The socket's page, with `room` bytes in it that are not used yet; when a new one is needed, one for
 /// `all` that is going to be written. There may be less in it when large pages are scarce.
-#[inline]
+#[inline(always)] // for each packet that is copied
 pub(super) fn page_with<'a>(
     lock: &'a mut SockLock<'_>,
     room: usize,
