@@ -16,6 +16,7 @@ help:
 	@echo '  make test         everything that CI runs; ends with the number of passed and failed'
 	@echo '  make test-debug   the tests of the modules on a kernel with KASAN, lockdep, kmemleak and'
 	@echo '                    more; the first time it takes 10 to 40 minutes more, to build that'
+	@echo '  make test-nested  a virtual machine in the guest, which has a virtual device; 5 to 20 minutes'
 	@echo
 	@echo '  make setup        build root, kernel and guest image (the others do this by themselves)'
 	@echo '  make update       the same, and a newer kernel if Debian has one'
@@ -35,7 +36,7 @@ help:
 	@echo '  make distclean    that and the cache ($${STRACK_CACHE:-/var/cache/strack})'
 	@echo
 	@echo 'Needed: Debian 12 or newer, or Ubuntu 24.04 or newer, on x86-64; root or sudo; 8 GiB of disk.'
-	@echo 'ARGS="..." passes arguments to the script behind demo, the benches, shell, lint and test-debug.'
+	@echo 'ARGS="..." passes arguments to the script behind demo, the benches, shell, lint, test-debug and test-nested.'
 
 setup:
 	@$(VM)/setup
@@ -48,6 +49,9 @@ test:
 
 test-debug:
 	@$(VM)/test-debug $(ARGS)
+
+test-nested:
+	@$(VM)/test-nested $(ARGS)
 
 lint:
 	@$(VM)/lint $(ARGS)
@@ -101,4 +105,4 @@ clean:
 distclean:
 	@$(VM)/clean --cache
 
-.PHONY: help setup update test test-debug lint modules userspace install shell shell-debug demo bench-veth bench-fabric bench-vstellar clean distclean
+.PHONY: help setup update test test-debug test-nested lint modules userspace install shell shell-debug demo bench-veth bench-fabric bench-vstellar clean distclean
