@@ -126,22 +126,42 @@ impl ReceiveQueue {
         Ok(())
     }
 
-    /// Bytes behind the next `skip`. None if there are none.
+    /// Bytes behind the next `skip`, as many as lie together. None if there are none.
     pub fn peek(&self, skip: u32) -> Option<Piece> {
         let mut skip = skip.saturating_add(self.skip);
         let mut index = self.read;
         while index != self.filled {
-            let len = *self.lens.get((index % DEPTH) as usize)?;
+            let len = self.len_of(index);
             if skip < len {
                 return Some(Piece {
                     offset: self.offset(index).saturating_add(skip),
-                    len: len - skip,
+                    len: self.len_together(index).saturating_sub(skip),
                 });
             }
             skip -= len;
             index = index.wrapping_add(1);
         }
         None
+    }
+
+    /// Bytes in a buffer that is filled.
+    fn len_of(&self, index: u32) -> u32 {
+        let len = self.lens.get((index % DEPTH) as usize);
+        len.copied().unwrap_or(0)
+    }
+
+    /// Bytes in it and in those that are filled after it, as long as each is full and the next one lies behind
+    /// it.
+    fn len_together(&self, first: u32) -> u32 {
+        let (mut index, mut len) = (first, self.len_of(first));
+        while self.len_of(index) == self.size && index % DEPTH != DEPTH - 1 {
+            index = index.wrapping_add(1);
+            if index == self.filled {
+                break;
+            }
+            len = len.saturating_add(self.len_of(index));
+        }
+        len
     }
 
     /// The next `len` bytes were read.

@@ -31,21 +31,23 @@ static struct vsg_sock *vsg_lookup(struct vsg_device *dev, u32 key)
 
 /* --- completions ---------------------------------------------------------- */
 
-static void vsg_received(struct vsg_sock *vs, const struct vsg_completion *completion)
+/* Returns true if there is something to be read, or the end. */
+static bool vsg_received(struct vsg_sock *vs, const struct vsg_completion *completion)
 {
 	bool good = true;
 
 	/* what was cancelled is told by an event */
 	if (completion->status)
-		return;
+		return false;
 	spin_lock_bh(&vs->lock);
 	if (vs->queues)
 		good = vsg_recv_fill(vs->queues, lower_32_bits(completion->wr_id), completion->len);
 	spin_unlock_bh(&vs->lock);
-	if (good)
-		vsg_sock_received(vs, completion->fin);
-	else
+	if (!good)
 		vsg_sock_failed(vs, EPROTO);
+	else if (completion->fin)
+		vsg_sock_ended(vs);
+	return good;
 }
 
 static void vsg_sent(struct vsg_sock *vs, const struct vsg_completion *completion)
@@ -76,27 +78,55 @@ static bool vsg_next_completion(struct vsg_cq *cq, struct vsg_completion *comple
 	return true;
 }
 
+/* Whose completions are being read: a socket is woken once for all that come one after the other. */
+struct vsg_told {
+	struct vsg_sock *vs;
+	u32 key;
+	bool received;
+};
+
+static void vsg_told_end(struct vsg_told *told)
+{
+	if (!told->vs)
+		return;
+	if (told->received)
+		vsg_sock_received(told->vs);
+	sock_put(&told->vs->sk);
+	told->vs = NULL;
+}
+
+static void vsg_tell(struct vsg_device *dev, struct vsg_told *told,
+		     const struct vsg_completion *completion)
+{
+	u32 key = upper_32_bits(completion->wr_id);
+
+	if (!told->vs || told->key != key) {
+		vsg_told_end(told);
+		*told = (struct vsg_told){ .vs = vsg_lookup(dev, key), .key = key };
+	}
+	if (!told->vs)
+		return; /* closed meanwhile */
+	if (completion->receive)
+		told->received |= vsg_received(told->vs, completion);
+	else
+		vsg_sent(told->vs, completion);
+}
+
 /* Returns true if there may be more. */
 static bool vsg_drain(struct vsg_device *dev, struct vsg_cq *cq)
 {
 	struct virtio_vstellar_slot *slot = vsg_slot(dev, cq->slot);
 	struct vsg_completion completion;
 	unsigned int budget = VSG_BUDGET;
-	struct vsg_sock *vs;
+	struct vsg_told told = {};
 	u32 taken;
 
 	for (;;) {
 		while (budget && vsg_next_completion(cq, &completion)) {
 			budget--;
-			vs = vsg_lookup(dev, upper_32_bits(completion.wr_id));
-			if (!vs)
-				continue; /* closed meanwhile */
-			if (completion.receive)
-				vsg_received(vs, &completion);
-			else
-				vsg_sent(vs, &completion);
-			sock_put(&vs->sk);
+			vsg_tell(dev, &told, &completion);
 		}
+		vsg_told_end(&told);
 		taken = vsg_reader_taken(cq->reader);
 		/* the entries were read before the device may write them again */
 		virt_store_release(&slot->cq_ci, cpu_to_le32(taken));
@@ -162,8 +192,12 @@ static int vsg_event_post(struct vsg_device *dev, struct virtio_vstellar_event *
 {
 	struct scatterlist sg;
 
+	/* to map it anew for each event would cost the device more than the event does */
 	sg_init_one(&sg, event, sizeof(*event));
-	return virtqueue_add_inbuf(dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT], &sg, 1, event, GFP_ATOMIC);
+	sg_dma_address(&sg) = vsg_event_iova(dev, event);
+	sg_dma_len(&sg) = sizeof(*event);
+	return virtqueue_add_inbuf_premapped(dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT], &sg, 1, event,
+					     NULL, GFP_ATOMIC);
 }
 
 /* Gives the device all buffers, at the start, while the bottom half is disabled. */
@@ -174,7 +208,7 @@ int vsg_events_post(struct vsg_device *dev)
 	int err;
 
 	for (unsigned int i = 0; i < n; i++) {
-		err = vsg_event_post(dev, &dev->events[i]);
+		err = vsg_event_post(dev, vsg_event_buffer(dev, i));
 		if (err)
 			return err;
 	}

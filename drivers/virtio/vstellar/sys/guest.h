@@ -69,7 +69,12 @@
 
 #define VSG_CQ_LOG2		13
 #define VSG_CQS			64
-#define VSG_DB_PAGES		(VSG_BLOCK / VIRTIO_VSTELLAR_PAGE_SIZE)
+
+/* The buffers for events lie behind the doorbells, so that they are mapped once and for all. */
+#define VSG_EVENT_BYTES \
+	(VIRTIO_VSTELLAR_VQ_EVENT_SIZE * sizeof(struct virtio_vstellar_event))
+#define VSG_EVENTS		(VSG_BLOCK - VSG_EVENT_BYTES)
+#define VSG_DB_PAGES		(VSG_EVENTS / VIRTIO_VSTELLAR_PAGE_SIZE)
 #define VSG_SLOTS \
 	((VSG_DB_PAGES - 1) * (VIRTIO_VSTELLAR_PAGE_SIZE / VIRTIO_VSTELLAR_DB_STRIDE))
 
@@ -120,11 +125,10 @@ struct vsg_cq {
  * @bh: reads what the device says
  * @changed: looks whether the device has failed, and then ends all sockets
  * @failed: it has
- * @events: buffers of the event queue
  * @memory: guards what follows, up to @sockets
  * @mapped: arenas may be mapped
  * @arenas: memory that the device was given
- * @doorbells: the doorbell area
+ * @doorbells: the doorbell area, and the buffers of the event queue
  * @slots: which of its slots are in use
  * @cqs: completion queues; appended by process context, read by the bottom half
  * @ncqs: how many
@@ -150,7 +154,6 @@ struct vsg_device {
 	struct work_struct bh;
 	struct work_struct changed;
 	bool failed;
-	struct virtio_vstellar_event *events;
 
 	struct mutex memory;
 	bool mapped;
@@ -270,6 +273,9 @@ void vsg_slot_put(struct vsg_device *dev, u32 slot);
 struct virtio_vstellar_slot *vsg_slot(struct vsg_device *dev, u32 slot);
 struct vsg_cq *vsg_cq_get(struct vsg_device *dev);
 void vsg_cq_put(struct vsg_device *dev, struct vsg_cq *cq);
+struct virtio_vstellar_event *vsg_event_buffer(struct vsg_device *dev, unsigned int n);
+u64 vsg_event_iova(struct vsg_device *dev, const struct virtio_vstellar_event *event);
+int vsg_memory_prepare(struct vsg_device *dev);
 int vsg_memory_start(struct vsg_device *dev);
 void vsg_memory_unmap(struct vsg_device *dev);
 void vsg_memory_free(struct vsg_device *dev);
@@ -302,7 +308,8 @@ void vsg_work_later(struct vsg_sock *vs, struct delayed_work *work, unsigned lon
 /* any context, without locks: what has happened to a socket */
 void vsg_sock_connected(struct vsg_sock *vs, bool closed);
 void vsg_sock_failed(struct vsg_sock *vs, int err);
-void vsg_sock_received(struct vsg_sock *vs, bool fin);
+void vsg_sock_ended(struct vsg_sock *vs);
+void vsg_sock_received(struct vsg_sock *vs);
 void vsg_sock_sent(struct vsg_sock *vs);
 
 static inline int vsg_wait(struct vsg_sock *vs, long *timeo, bool (*ready)(struct vsg_sock *vs))

@@ -239,16 +239,30 @@ void vsg_cq_put(struct vsg_device *dev, struct vsg_cq *cq)
 
 /* --- begin and end -------------------------------------------------------- */
 
+struct virtio_vstellar_event *vsg_event_buffer(struct vsg_device *dev, unsigned int n)
+{
+	return dev->doorbells.mem + VSG_EVENTS + n * sizeof(struct virtio_vstellar_event);
+}
+
+u64 vsg_event_iova(struct vsg_device *dev, const struct virtio_vstellar_event *event)
+{
+	return dev->doorbells.iova + ((const void *)event - dev->doorbells.mem);
+}
+
+/* What is needed before the first word to the device. */
+int vsg_memory_prepare(struct vsg_device *dev)
+{
+	static_assert(VSG_EVENTS % VIRTIO_VSTELLAR_PAGE_SIZE == 0);
+	dev->mapped = true;
+	return vsg_block_get(dev, &dev->doorbells);
+}
+
 int vsg_memory_start(struct vsg_device *dev)
 {
 	struct virtio_vstellar_db_attach attach = { .npages = cpu_to_le32(VSG_DB_PAGES) };
 	struct virtio_vstellar_db_attach_resp resp;
 	int err;
 
-	dev->mapped = true;
-	err = vsg_block_get(dev, &dev->doorbells);
-	if (err)
-		return err;
 	attach.addr = cpu_to_le64(dev->doorbells.iova);
 	err = vsg_command(dev, VIRTIO_VSTELLAR_CMD_DB_ATTACH, NULL, &attach, sizeof(attach), &resp,
 			  sizeof(resp));

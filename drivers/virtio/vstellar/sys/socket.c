@@ -80,17 +80,21 @@ void vsg_sock_failed(struct vsg_sock *vs, int err)
 	sk_error_report(sk);
 }
 
-void vsg_sock_received(struct vsg_sock *vs, bool fin)
+/* The peer has ended its direction. */
+void vsg_sock_ended(struct vsg_sock *vs)
 {
 	struct sock *sk = &vs->sk;
 
-	if (fin) {
-		spin_lock_bh(&vs->lock);
-		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
-		spin_unlock_bh(&vs->lock);
-		sk->sk_state_change(sk);
-	}
-	sk->sk_data_ready(sk);
+	spin_lock_bh(&vs->lock);
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
+	spin_unlock_bh(&vs->lock);
+	sk->sk_state_change(sk);
+}
+
+/* There is something to be read, or the end. */
+void vsg_sock_received(struct vsg_sock *vs)
+{
+	vs->sk.sk_data_ready(&vs->sk);
 }
 
 void vsg_sock_sent(struct vsg_sock *vs)

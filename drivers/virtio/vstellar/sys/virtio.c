@@ -58,7 +58,6 @@ void vsg_device_free(struct kref *ref)
 
 	vsg_memory_free(dev);
 	xa_destroy(&dev->sockets);
-	kfree(dev->events);
 	kfree(dev);
 }
 
@@ -173,11 +172,6 @@ static struct vsg_device *vsg_device_new(struct virtio_device *vdev)
 
 	if (!dev)
 		return NULL;
-	dev->events = kcalloc(VIRTIO_VSTELLAR_VQ_EVENT_SIZE, sizeof(*dev->events), GFP_KERNEL);
-	if (!dev->events) {
-		kfree(dev);
-		return NULL;
-	}
 	dev->provider.ops = &vsg_provider_ops;
 	kref_init(&dev->ref);
 	dev->vdev = vdev;
@@ -234,7 +228,9 @@ static int vsg_device_start(struct vsg_device *dev)
 	int err;
 
 	virtio_device_ready(dev->vdev);
-	err = vsg_events_post(dev);
+	err = vsg_memory_prepare(dev);
+	if (!err)
+		err = vsg_events_post(dev);
 	if (err)
 		return err;
 	enable_and_queue_work(system_bh_wq, &dev->bh);
