@@ -306,6 +306,28 @@ impl Platform {
         want: &Want,
         f: impl FnOnce(&Page<'_>, usize, usize) -> R,
     ) -> Result<(R, BlockId), MemoryError> {
+        // mostly it is there, and one turn of the lock will do
+        let cached = self.with(|memory| match memory.cached(want) {
+            Some(found) => Ok((
+                use_page(found.pages, found.offset, &found.span, f),
+                found.block,
+            )),
+            None => Err(f),
+        });
+        let (result, block) = match cached {
+            Ok(done) => done,
+            Err(f) => self.at_new(want, f)?,
+        };
+        let result = result.ok_or(MemoryError::Unmapped)?;
+        Ok((result, block))
+    }
+
+    /// The same for what may have to be pinned first.
+    fn at_new<R>(
+        &self,
+        want: &Want,
+        f: impl FnOnce(&Page<'_>, usize, usize) -> R,
+    ) -> Result<(Option<R>, BlockId), MemoryError> {
         let piece = keeper::acquire(self, want)?;
         let block = piece.held.block();
         let (result, loose) = self.with(|memory| {
@@ -313,18 +335,12 @@ impl Platform {
             // lock as well: it is not looked at any more then.
             let dying = memory.is_dying(&piece.held);
             let pages = memory.pages(&piece.held).filter(|_| !dying);
-            let mapped = usize::try_from(piece.span.len()).unwrap_or(usize::MAX);
-            let result = pages.and_then(|pages| {
-                pages.with_page(piece.offset, |page, offset| {
-                    f(page, offset, mapped.min(PAGE_SIZE - offset))
-                })
-            });
+            let result = pages.and_then(|pages| use_page(pages, piece.offset, &piece.span, f));
             (result, memory.release(piece.held))
         });
         if loose {
             keeper::reclaim(self);
         }
-        let result = result.ok_or(MemoryError::Unmapped)?;
         Ok((result, block))
     }
 
@@ -373,6 +389,11 @@ impl Platform {
                 Err(MemoryError::Unmapped)
             }
         }
+    }
+
+    /// So many buffers were used without a look-up of their own: they lie behind one that had one.
+    pub(crate) fn found_together(&self, buffers: u64) {
+        self.with(|memory| memory.found_together(buffers));
     }
 
     /// Ends uses. Process context.
@@ -460,6 +481,20 @@ impl Shared for Platform {
     fn fence(&self) {
         page::fence();
     }
+}
+
+/// Calls `f` with the page at the beginning of a piece, which is `offset` in its block, the place there, and how
+/// many of the bytes are behind it.
+fn use_page<R>(
+    pages: &Pages,
+    offset: u64,
+    span: &Span,
+    f: impl FnOnce(&Page<'_>, usize, usize) -> R,
+) -> Option<R> {
+    let mapped = usize::try_from(span.len()).unwrap_or(usize::MAX);
+    pages.with_page(offset, |page, offset| {
+        f(page, offset, mapped.min(PAGE_SIZE - offset))
+    })
 }
 
 fn want(addr: u64, len: usize, access: Access) -> Result<Want, MemoryError> {

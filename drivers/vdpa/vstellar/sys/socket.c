@@ -40,8 +40,9 @@ struct vstellar_socket {
 /* Any context. */
 static void vstellar_socket_alert(struct vstellar_socket *socket)
 {
-	set_bit(SOCKET_WOKEN, &socket->flags);
-	vstellar_c_work_queue(socket->vs);
+	/* who has set it has called for a round, which clears it before it looks */
+	if (!test_and_set_bit(SOCKET_WOKEN, &socket->flags))
+		vstellar_c_work_queue(socket->vs);
 }
 
 /* Any context, with the wait queue's lock held. */
@@ -76,7 +77,7 @@ static struct vstellar_socket *vstellar_socket_watch(struct socket *sock, struct
 	timer_setup(&socket->timer, vstellar_socket_expire, 0);
 	init_waitqueue_func_entry(&socket->wait, vstellar_socket_wake);
 	add_wait_queue(&sock->wq.wait, &socket->wait);
-	/* whatever has happened before */
+	/* whatever has happened before; the round that makes a socket looks at it */
 	set_bit(SOCKET_WOKEN, &socket->flags);
 	return socket;
 }
@@ -254,11 +255,23 @@ ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const struct vste
 	return vstellar_send(socket, pieces, nr, len, more);
 }
 
+/*
+ * A piece is copied to as a whole: pages of a folio lie behind each other in the kernel's
+ * addresses, where a bio_vec would be taken page by page.
+ */
 ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
 			       unsigned int nr, size_t len)
 {
+	struct kvec vec[VSTELLAR_PIECES_MAX];
 	struct msghdr msg = {};
 
-	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vstellar_bvec(pieces), nr, len);
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_HIGHMEM));
+	if (nr > ARRAY_SIZE(vec))
+		return -EINVAL;
+	for (unsigned int i = 0; i < nr; i++) {
+		vec[i].iov_base = page_address(pieces[i].page) + pieces[i].offset;
+		vec[i].iov_len = pieces[i].len;
+	}
+	iov_iter_kvec(&msg.msg_iter, ITER_DEST, vec, nr, len);
 	return sock_recvmsg(socket->sock, &msg, MSG_DONTWAIT);
 }

@@ -48,6 +48,9 @@ int vstellar_c_socket_option(struct vstellar_socket *socket, int level, int name
 void vstellar_c_socket_expire_in(struct vstellar_socket *socket, unsigned int ms);
 bool vstellar_c_socket_expired(struct vstellar_socket *socket);
 
+/* pieces of memory that a call receives into, at most */
+#define VSTELLAR_PIECES_MAX	64
+
 /* -EAGAIN if there is no room, or nothing there: the device's work is queued when there is */
 ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
 			       unsigned int nr, size_t len, bool more);

@@ -24,6 +24,9 @@ use kernel::{
     prelude::*, //
 };
 
+/// Pieces of memory that a call receives into, at most.
+pub(crate) const PIECES_MAX: usize = bindings::VSTELLAR_PIECES_MAX as usize;
+
 /// A socket that wakes the device's work.
 ///
 /// # Invariants

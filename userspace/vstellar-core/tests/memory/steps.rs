@@ -10,6 +10,7 @@ use vstellar_core::{
         Completion, MapError, MemoryError, Owner, Piece, Region, Resolution, Want,
     },
     span::Span,
+    table::Handle,
 };
 
 fn span(addr: u64, len: u64) -> Span {
@@ -56,6 +57,58 @@ fn mapping_pins_nothing_and_the_first_use_one_block() {
     let counters = host.with(|memory| memory.counters());
     assert_eq!((counters.hits, counters.misses), (1000, 1));
     assert_eq!(host.pinned.borrow().pages, BLOCK_PAGES);
+}
+
+#[test]
+fn what_is_cached_is_found_without_a_use_of_it() {
+    let host = with_ram(4);
+    let read = Want::new(span(BLOCK - 10, 100), Access::READ);
+    host.with(|memory| assert!(memory.cached(&read).is_none()));
+    let piece = acquire(&host, &read).unwrap();
+    let block = piece.held.block();
+    host.with(|memory| {
+        let found = memory.cached(&read).unwrap();
+        assert_eq!((found.block, found.offset), (block, BLOCK - 10));
+        assert_eq!(found.span, span(BLOCK - 10, 10));
+        memory.found_together(5);
+        assert_eq!((memory.counters().hits, memory.counters().misses), (6, 1));
+        // another mapping than the one it was in
+        let elsewhere = Want {
+            region: Some(Handle::from_raw(0x701)),
+            hint: Some(block),
+            ..read
+        };
+        assert!(memory.cached(&elsewhere).is_none());
+    });
+    // nothing waits for it but the piece, and no longer than that
+    host.with(|memory| memory.unmap(span(0, 64 * MIB)));
+    host.with(|memory| assert!(memory.cached(&read).is_none()));
+    release(&host, piece.held);
+    assert_eq!(host.pinned.borrow().pages, 0);
+}
+
+#[test]
+fn what_is_cached_is_as_protected_as_what_is_not() {
+    let host = Single::new(4 * BLOCK_PAGES);
+    host.with(|memory| memory.map(region(0, BLOCK, Access::READ, 1)).unwrap());
+    let piece = get(&host, 0, 1, Access::READ).unwrap();
+    let want = |access| Want::new(span(0, 1), access);
+    host.with(|memory| {
+        assert!(memory.cached(&want(Access::READ)).is_some());
+        assert!(memory.cached(&want(Access::WRITE)).is_none());
+    });
+    release(&host, piece.held);
+}
+
+#[test]
+fn what_the_device_wrote_to_what_is_cached_is_dirty() {
+    let host = with_ram(4);
+    let piece = get(&host, 0, 1, Access::READ).unwrap();
+    release(&host, piece.held);
+    let write = Want::new(span(0, 1), Access::WRITE);
+    host.with(|memory| assert!(memory.cached(&write).is_some()));
+    unmap(&host, span(0, 64 * MIB), || {}).unwrap();
+    assert_eq!(host.pinned.borrow().dirtied, 1);
 }
 
 #[test]

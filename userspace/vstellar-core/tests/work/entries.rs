@@ -84,6 +84,31 @@ fn segment(addr: u64, len: u64, key: u32) -> Segment {
 }
 
 #[test]
+fn segments_that_adjoin_are_one() {
+    let first = segment(0x1000, 100, 7);
+    let both = first.followed_by(&segment(0x1064, 50, 7));
+    assert_eq!(both, Some(segment(0x1000, 150, 7)));
+    // a gap, an overlap, the other way round, and another region
+    assert_eq!(first.followed_by(&segment(0x1065, 50, 7)), None);
+    assert_eq!(first.followed_by(&segment(0x1063, 50, 7)), None);
+    assert_eq!(segment(0x1064, 50, 7).followed_by(&first), None);
+    assert_eq!(first.followed_by(&segment(0x1064, 50, 8)), None);
+    // addresses do not begin again behind the last one
+    let last = segment(u64::MAX - 9, 10, 7);
+    assert_eq!(last.followed_by(&segment(0, 1, 7)), None);
+    assert_eq!(
+        segment(0, 1, 7).followed_by(&Segment {
+            span: Span::between(1, u64::MAX).unwrap(),
+            key: 7
+        }),
+        Some(Segment {
+            span: Span::ALL,
+            key: 7
+        })
+    );
+}
+
+#[test]
 fn a_send_entry_is_what_was_written() {
     let entry = parse(Raw {
         flags: abi::SQE_SIGNALED | abi::SQE_MORE,

@@ -50,6 +50,7 @@ pub use region::{
     Region, //
 };
 pub use resolve::{
+    Cached,
     Completion,
     Fault,
     Resolution,
@@ -108,7 +109,8 @@ pub struct Limits {
 /// What has happened so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Uses of a block that was in the cache.
+    /// Uses of a block that was in the cache, one for each piece of memory that something names: pieces that
+    /// were found together count as if each had been looked up.
     pub hits: u64,
     /// Uses for which a block had to be pinned.
     pub misses: u64,
@@ -249,6 +251,11 @@ impl<B, P> Memory<B, P> {
     /// What has happened so far.
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// So many pieces more were found with the one that was looked up.
+    pub fn found_together(&mut self, pieces: u64) {
+        self.counters.hits = self.counters.hits.saturating_add(pieces);
     }
 
     /// Changes whenever someone who waits should look again.

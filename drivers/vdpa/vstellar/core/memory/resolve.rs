@@ -72,6 +72,19 @@ pub enum Resolution<B> {
     Wait,
 }
 
+/// What [`Memory::cached`] found.
+#[derive(Debug)]
+pub struct Cached<'a, P> {
+    /// The block: a hint for the next look-up.
+    pub block: BlockId,
+    /// Its pages.
+    pub pages: &'a P,
+    /// The addresses; they begin where the wanted ones do and may end before.
+    pub span: Span,
+    /// From the first byte of the block.
+    pub offset: u64,
+}
+
 /// Memory to be pinned. It is charged already.
 #[derive(Debug)]
 #[must_use = "others wait for this block until it is completed"]
@@ -133,6 +146,29 @@ impl<B: Clone, P> Memory<B, P> {
             len: clipped.len(),
             writable,
         }))
+    }
+
+    /// The block, if it is pinned, for whoever is done with it before anything else happens to this memory: that
+    /// is no use that anybody would have to wait for. Otherwise [`Memory::resolve`] says what to do.
+    pub fn cached(&mut self, want: &Want) -> Option<Cached<'_, P>> {
+        let at = want.span.first();
+        let id = self.blocks.lookup(at, want.hint)?;
+        let block = self.blocks.table.get_mut(id)?;
+        want.check(block.region, block.access).ok()?;
+        let State::Pinned(pages) = &block.state else {
+            return None;
+        };
+        let span = want.span.intersection(&block.span)?;
+        self.counters.hits = self.counters.hits.saturating_add(1);
+        self.uses = self.uses.wrapping_add(1);
+        block.last_use = self.uses;
+        block.dirty |= want.access.writes();
+        Some(Cached {
+            block: id,
+            pages,
+            span,
+            offset: at.saturating_sub(block.span.first()),
+        })
     }
 
     fn use_known(&mut self, id: BlockId, want: &Want) -> Result<Resolution<B>, MemoryError> {

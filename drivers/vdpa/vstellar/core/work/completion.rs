@@ -27,8 +27,8 @@ use super::{
 /// Bytes of an entry.
 pub const CQE_SIZE: usize = 32;
 
-/// Where the last 16 bits before the second half are: operation and flags.
-const OP_AND_FLAGS: usize = 14;
+/// Where its operation and flags are, the last that is written.
+const OP_AND_FLAGS: u64 = 14;
 
 /// What became of a work entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,18 +167,19 @@ fn write(
     completion: &Completion,
     phase: u8,
 ) -> core::result::Result<(), MemoryError> {
-    let first: Bytes<OP_AND_FLAGS> = Bytes::new()
+    let entry = |phase: u8| {
+        let flags = (completion.flags & !abi::CQE_PHASE) | phase;
+        u16::from_le_bytes([completion.op, flags])
+    };
+    // all of it as of the turn before, in which nobody takes it for new
+    let bytes: Bytes<CQE_SIZE> = Bytes::new()
         .put64(completion.wr_id)
         .put32(completion.len)
-        .put16(completion.status.code());
-    let second: Bytes<16> = Bytes::new()
+        .put16(completion.status.code())
+        .put16(entry(phase ^ abi::CQE_PHASE))
         .put32(completion.ep)
-        .put32(completion.imm)
-        .put64(0);
-    let middle = at.saturating_add(OP_AND_FLAGS as u64);
-    ring.write(at, first.as_slice())?;
-    ring.write(middle.saturating_add(2), second.as_slice())?;
-    let flags = (completion.flags & !abi::CQE_PHASE) | phase;
-    // one access, after all others
-    ring.store16(middle, u16::from_le_bytes([completion.op, flags]))
+        .put32(completion.imm);
+    ring.write(at, &bytes.into_array())?;
+    // and one access, after all others
+    ring.store16(at.saturating_add(OP_AND_FLAGS), entry(phase))
 }

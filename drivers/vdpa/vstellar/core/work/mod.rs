@@ -109,6 +109,11 @@ impl WorkQueue {
         Some(self.completed)
     }
 
+    /// How many entries are completed.
+    pub fn completed(&self) -> u32 {
+        self.completed
+    }
+
     /// Entries taken and not completed.
     pub fn outstanding(&self) -> u32 {
         self.taken.wrapping_sub(self.completed)

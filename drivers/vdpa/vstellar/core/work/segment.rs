@@ -34,6 +34,16 @@ impl Segment {
         })
     }
 
+    /// Both in one, if `next` begins where this one ends.
+    pub fn followed_by(&self, next: &Self) -> Option<Self> {
+        let adjoins = self.span.last().checked_add(1) == Some(next.span.first());
+        if self.key != next.key || !adjoins {
+            return None;
+        }
+        let span = Span::between(self.span.first(), next.span.last())?;
+        Some(Self { span, ..*self })
+    }
+
     /// The place of a segment that is not in use.
     pub(super) fn parse_unused(fields: &mut Fields<'_>) -> Result {
         let bytes: [u8; SGE_SIZE as usize] = fields.take()?;

@@ -27,7 +27,10 @@ use crate::{
         },
     },
     platform::Platform,
-    sys::page::Pieces, //
+    sys::{
+        page::Pieces,
+        socket::PIECES_MAX, //
+    }, //
 };
 use kernel::{
     alloc::flags::__GFP_NOWARN,
@@ -37,11 +40,11 @@ use kernel::{
 /// Entries at most, with the one that a queue is at.
 const ENTRIES: usize = 16;
 
-/// Those that come after it.
+/// Those that come after it; no more than the bits of a word.
 const BEHIND: usize = ENTRIES - 1;
 
 /// Pieces of memory at most: as many pages make 256 KiB.
-const PIECES: usize = 64;
+const PIECES: usize = PIECES_MAX;
 
 /// Bytes at most: a piece of a huge page is large, and a call of the socket copies all of them.
 const BYTES: usize = 1 << 20;
@@ -53,6 +56,8 @@ pub(super) struct Batch {
     /// What comes after the entry that a queue is at.
     pub(super) sends: KVec<SendEntry>,
     pub(super) receives: KVec<ReceiveEntry>,
+    /// Of those to be received, which were looked up with the one before; a bit each.
+    joined: u32,
 }
 
 impl Batch {
@@ -63,6 +68,7 @@ impl Batch {
             uses: KVec::new(),
             sends: KVec::new(),
             receives: KVec::new(),
+            joined: 0,
         }
     }
 
@@ -80,7 +86,12 @@ impl Batch {
 
     /// Whether there is no room for a further entry.
     pub(super) fn is_full(&self) -> bool {
-        self.room() == 0 || self.sends.len().max(self.receives.len()) >= BEHIND
+        self.room() == 0 || self.sends.len() >= BEHIND
+    }
+
+    /// Whether there is room for a further buffer after so many bytes.
+    pub(super) fn has_room_after(&self, bytes: u64) -> bool {
+        self.receives.len() < BEHIND && bytes < self.room() as u64
     }
 
     /// How many bytes there is room for.
@@ -127,6 +138,18 @@ impl Batch {
         self.release(platform);
         self.sends.clear();
         self.receives.clear();
+        self.joined = 0;
+    }
+
+    /// The last one to be received is looked up with the one before.
+    pub(super) fn join_last(&mut self) {
+        let last = self.receives.len().saturating_sub(1);
+        self.joined |= 1u32.checked_shl(last as u32).unwrap_or(0);
+    }
+
+    /// Whether this one was.
+    pub(super) fn is_joined(&self, index: usize) -> bool {
+        index < BEHIND && self.joined >> index & 1 != 0
     }
 }
 

@@ -10,7 +10,10 @@ use crate::{
     device::work::Left,
     model::{
         abi,
-        device::EpState,
+        device::{
+            EpState,
+            Work, //
+        },
         shared::Shared,
         status::{
             Result,
@@ -23,31 +26,46 @@ use crate::{
             SendEntry, //
         },
     },
+    ring::Ring,
     sockets::Sending, //
 };
 
 impl Turn<'_> {
     /// Completes the first entry of a queue that is not, without a word.
     pub(super) fn finish(&mut self, send: bool) -> Result {
-        let queues = self.queues()?;
-        let number = queues.slot;
-        let work = if send {
-            &mut queues.send
-        } else {
-            &mut queues.receive
-        };
-        let Some(completed) = work.queue.complete() else {
-            return Ok(());
-        };
+        self.count_done(send)?;
+        self.tell_done(send)
+    }
+
+    /// The first entry of a queue that is not completed is.
+    fn count_done(&mut self, send: bool) -> Result {
+        if self.work(send)?.queue.complete().is_some() {
+            let counters = self.model.counters();
+            counters.entries = counters.entries.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Says in its slot how much of a queue is completed.
+    pub(super) fn tell_done(&mut self, send: bool) -> Result {
+        let number = self.queues()?.slot;
+        let completed = self.work(send)?.queue.completed();
         let slot = self.slot(number)?;
         if send {
             slot.set_sq_ci(completed)?;
         } else {
             slot.set_rq_ci(completed)?;
         }
-        let counters = self.model.counters();
-        counters.entries = counters.entries.saturating_add(1);
         Ok(())
+    }
+
+    fn work(&mut self, send: bool) -> Result<&mut Work<Ring>> {
+        let queues = self.queues()?;
+        Ok(if send {
+            &mut queues.send
+        } else {
+            &mut queues.receive
+        })
     }
 
     /// Completes the first entry of a queue that is not, and says so.
@@ -60,12 +78,21 @@ impl Turn<'_> {
         op: u8,
         flags: u8,
     ) -> Result {
-        let queues = self.queues()?;
-        let cq = if send {
-            queues.send.cq
-        } else {
-            queues.receive.cq
-        };
+        self.complete_one(send, wr_id, len, status, op, flags)?;
+        self.tell_done(send)
+    }
+
+    /// The same but for the slot: others follow.
+    pub(super) fn complete_one(
+        &mut self,
+        send: bool,
+        wr_id: u64,
+        len: u32,
+        status: Status,
+        op: u8,
+        flags: u8,
+    ) -> Result {
+        let cq = self.work(send)?.cq;
         let completion = Completion {
             wr_id,
             len,
@@ -76,7 +103,7 @@ impl Turn<'_> {
             imm: 0,
         };
         self.post(cq, &completion);
-        self.finish(send)
+        self.count_done(send)
     }
 
     fn post(&mut self, handle: Handle, completion: &Completion) {
@@ -95,12 +122,25 @@ impl Turn<'_> {
     }
 
     fn try_post(&mut self, handle: Handle, completion: &Completion) -> Result {
+        // what the driver has taken matters only where there is no room, and is looked at once anyway: that
+        // it cannot be is not to go unnoticed
+        let has_room = self.model.cq(handle).is_some_and(|cq| cq.queue.has_room());
+        if !has_room || self.looked_at != Some(handle) {
+            self.consume(handle)?;
+        }
+        let cq = self.model.cq(handle).ok_or(Status::NoEnt)?;
+        let ring = cq.ring.ring.as_ref().ok_or(Status::Fault)?;
+        cq.queue.post(ring, completion).map_err(|_| Status::NoSpc)
+    }
+
+    /// Takes notice of how many completions the driver has taken.
+    fn consume(&mut self, handle: Handle) -> Result {
         let slot = self.model.cq(handle).ok_or(Status::NoEnt)?.slot;
         let consumed = self.slot(slot)?.cq_ci()?;
         let cq = self.model.cq(handle).ok_or(Status::NoEnt)?;
         cq.queue.consume(consumed)?;
-        let ring = cq.ring.ring.as_ref().ok_or(Status::Fault)?;
-        cq.queue.post(ring, completion).map_err(|_| Status::NoSpc)
+        self.looked_at = Some(handle);
+        Ok(())
     }
 
     /// Tells the driver of completions, if it wants to be told.
@@ -170,12 +210,7 @@ impl Turn<'_> {
     }
 
     fn next_wr_id(&mut self, send: bool) -> Result<Option<u64>> {
-        let queues = self.queues()?;
-        let work = if send {
-            &mut queues.send
-        } else {
-            &mut queues.receive
-        };
+        let work = self.work(send)?;
         let Some(index) = work.queue.take() else {
             return Ok(None);
         };

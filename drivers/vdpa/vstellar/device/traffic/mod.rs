@@ -97,6 +97,7 @@ impl Traffic {
                 handle,
                 batch: &mut self.batch,
                 bytes: [0; 2],
+                looked_at: None,
             };
             let rest = turn.serve(woken);
             left = left.and(rest);
@@ -143,6 +144,8 @@ struct Turn<'a> {
     batch: &'a mut Batch,
     /// Sent, and received.
     bytes: [u64; 2],
+    /// A completion queue whose driver's index was looked at.
+    looked_at: Option<Handle>,
 }
 
 impl Turn<'_> {

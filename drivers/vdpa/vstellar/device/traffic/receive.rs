@@ -15,7 +15,10 @@ use crate::{
             Result,
             Status, //
         },
-        work::ReceiveEntry, //
+        work::{
+            ReceiveEntry,
+            Segment, //
+        }, //
     },
     sockets,
     sys::socket::Socket, //
@@ -100,31 +103,47 @@ impl Turn<'_> {
     }
 
     /// Adds a buffer to the batch, and those that come after it if `many` are wanted.
+    ///
+    /// Buffers that lie one behind the other are looked up as one run: those of a driver mostly do. What
+    /// is wrong with one that comes later is found out when it is its turn, and nothing is received into
+    /// any after that.
     fn gather_buffers(&mut self, entry: &ReceiveEntry, many: bool) -> Result {
-        let mut whole = self.gather_buffer(entry)? && many;
-        while whole && !self.batch.is_full() {
-            // what is wrong with the next one is found out when it is its turn
-            let Some(Ok(next)) = self.peek_receive() else {
-                break;
-            };
-            // there is room for as many as it takes
-            if self.batch.receives.push_within_capacity(next).is_err() {
-                break;
+        let mut run = entry.segment;
+        let mut first = true;
+        loop {
+            let next = if many { self.next_buffer(&run) } else { None };
+            if let Some(longer) = next.and_then(|next| run.followed_by(&next)) {
+                run = longer;
+                self.batch.join_last();
+                continue;
             }
-            match self.gather_buffer(&next) {
-                Ok(all) => whole = all,
-                Err(_) => {
-                    self.batch.receives.pop();
-                    break;
+            let added = match self.add_segment(&run, 0, Access::WRITE) {
+                // it need not be the buffer of the entry that is wrong
+                Err(_) if first && run != entry.segment => {
+                    return self.add_segment(&entry.segment, 0, Access::WRITE).map(drop);
                 }
+                Err(status) if first => return Err(status),
+                added => added,
+            };
+            if added.is_err() || added.is_ok_and(|added| added < run.span.len()) {
+                return Ok(());
             }
+            let Some(next) = next else {
+                return Ok(());
+            };
+            run = next;
+            first = false;
         }
-        Ok(())
     }
 
-    fn gather_buffer(&mut self, entry: &ReceiveEntry) -> Result<bool> {
-        let added = self.add_segment(&entry.segment, 0, Access::WRITE)?;
-        Ok(added == entry.segment.span.len())
+    /// The buffer that comes after those of the batch, the last of which are `run`, if there is room.
+    fn next_buffer(&mut self, run: &Segment) -> Option<Segment> {
+        if !self.batch.has_room_after(run.span.len()) {
+            return None;
+        }
+        let next = self.peek_receive()?.ok()?;
+        self.batch.receives.push_within_capacity(next).ok()?;
+        Some(next.segment)
     }
 
     fn peek_receive(&mut self) -> Option<Result<ReceiveEntry>> {
@@ -148,13 +167,14 @@ impl Turn<'_> {
         let mut left = received;
         let mut entry = *first;
         let mut index = 0;
+        let mut joined = 0;
         let flags = if received == 0 { abi::CQE_FIN } else { 0 };
         loop {
             let len = entry.segment.span.len().min(left);
             left -= len;
             self.endpoint()?.socket.receiving = None;
             // no longer than an entry
-            self.complete(
+            self.complete_one(
                 false,
                 entry.wr_id,
                 len as u32,
@@ -167,8 +187,13 @@ impl Turn<'_> {
                 break;
             };
             self.queues()?.receive.queue.take();
+            joined += u64::from(self.batch.is_joined(index));
             entry = next;
             index += 1;
+        }
+        self.tell_done(false)?;
+        if joined > 0 {
+            self.platform.found_together(joined);
         }
         if received == 0 {
             self.model.ended(self.handle);
