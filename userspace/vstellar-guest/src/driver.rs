@@ -269,7 +269,8 @@ impl Driver {
     }
 
     pub(crate) fn create_cq(&mut self, ring: u64, log2: u16, slot: u32) -> Result<u32> {
-        let create = wire::cq(addr(ring), log2, abi::CQ_EVENTS, slot, u64::from(slot));
+        let ring = self.machine.ram.addr(ring);
+        let create = wire::cq(ring, log2, abi::CQ_EVENTS, slot, u64::from(slot));
         Ok(self.order(Op::CqCreate, 0, &create)?.handle)
     }
 

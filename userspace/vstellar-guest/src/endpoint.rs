@@ -49,8 +49,18 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn new(driver: &mut Driver, ring: u64, log2: u16, slot: u32) -> Result<Completions> {
+        driver.ram().zero(ring, usize::try_from(wire::CQE << log2)?);
+        Completions::over(driver, ring, log2, slot)
+    }
+
+    /// The same in memory that is left as it is.
+    pub(crate) fn over(
+        driver: &mut Driver,
+        ring: u64,
+        log2: u16,
+        slot: u32,
+    ) -> Result<Completions> {
         let ram = driver.ram();
-        ram.zero(ring, usize::try_from(wire::CQE << log2)?);
         reset_slot(&ram, slot);
         Ok(Completions {
             handle: driver.create_cq(ring, log2, slot)?,
@@ -222,6 +232,9 @@ pub(crate) struct Pair {
 /// Logarithm of the entries of each ring of a [`Pair`].
 pub(crate) const PAIR_LOG2: u16 = 4;
 
+/// Of those of its completion queue: room for both ends, and for a test's own.
+pub(crate) const PAIR_CQ_LOG2: u16 = PAIR_LOG2 + 3;
+
 /// Rings and slots of a [`Pair`].
 pub(crate) const PAIR_RINGS: u32 = 5;
 pub(crate) const PAIR_SLOTS: u32 = 3;
@@ -235,8 +248,18 @@ impl Pair {
     /// The same with rings and slots that no other number has.
     pub(crate) fn nth(driver: &mut Driver, own: std::net::IpAddr, number: u32) -> Result<Pair> {
         let (rings, slots) = (number * PAIR_RINGS, number * PAIR_SLOTS);
-        // room for both, and for a test's own
-        let cq = Completions::new(driver, ring(rings), PAIR_LOG2 + 3, slots)?;
+        let cq = Completions::new(driver, ring(rings), PAIR_CQ_LOG2, slots)?;
+        Pair::completing_into(driver, own, number, cq)
+    }
+
+    /// The same with a completion queue that was made for it, in the slot of this number.
+    pub(crate) fn completing_into(
+        driver: &mut Driver,
+        own: std::net::IpAddr,
+        number: u32,
+        cq: Completions,
+    ) -> Result<Pair> {
+        let (rings, slots) = (number * PAIR_RINGS, number * PAIR_SLOTS);
         let (listener, port) = driver.listen(0)?;
         let mut end = |index: u32| {
             let shape = Shape {

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A fuzzer that knows what it damages: commands, chains, work entries, doorbells, mappings.
 //!
+//! And, which is no damage but a bad idea, memory of the virtqueues as payload and rings ([`aliases`]).
+//!
 //! What is sent is nearly right, because what is all wrong is refused by the first check. A second
 //! thread changes memory while the device reads it ([`changer`]). The device must
 //!
 //! * answer, or say that it needs a reset, and after a reset be as new;
-//! * need a reset for nothing but its virtqueues, and memory that was taken away below it;
+//! * need a reset for nothing but its virtqueues, also where it was told to write over them, and memory
+//!   that was taken away below it;
 //! * write nothing where it may only read;
 //! * pin nothing any more when nothing is mapped.
 //!
 //! What it does to the kernel is seen in the kernel's log by whoever runs this.
 
+mod aliases;
 mod chains;
 mod changer;
 mod commands;
@@ -180,13 +184,14 @@ impl<'a> Session<'a> {
             }
             steps += 1;
             let start = Instant::now();
-            let what = match self.random.below(100) {
-                0..85 => self.commands().map(|()| "commands"),
-                85..88 => self.chains().map(|()| "chains"),
-                88..92 => self.entries().map(|()| "entries"),
-                92..96 => self.doorbells().map(|()| "doorbells"),
-                96 => self.mapping().map(|()| "mappings"),
-                97 => self.suspend().map(|()| "suspensions"),
+            let what = match self.random.below(400) {
+                0..339 => self.commands().map(|()| "commands"),
+                339 => self.aliases().map(|()| "aliases"),
+                340..352 => self.chains().map(|()| "chains"),
+                352..368 => self.entries().map(|()| "entries"),
+                368..384 => self.doorbells().map(|()| "doorbells"),
+                384..388 => self.mapping().map(|()| "mappings"),
+                388..392 => self.suspend().map(|()| "suspensions"),
                 _ => self.restart().map(|()| "restarts"),
             }?;
             *self.times.entry(what).or_default() += start.elapsed();

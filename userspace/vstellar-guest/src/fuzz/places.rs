@@ -8,6 +8,8 @@
 //! * virtqueues, events, requests and responses, which no command names;
 //! * doorbells and the rings of objects, which commands name and the device writes into;
 //! * payload ([`data`]), which work entries name.
+//!
+//! What happens if the first is named all the same is an input of its own ([`super::aliases`]).
 
 use crate::driver::BUFFERS;
 use crate::driver::DOORBELLS;
