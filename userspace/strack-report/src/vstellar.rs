@@ -2,7 +2,8 @@
 //! The figures of `make bench-vstellar`: what a virtual device costs.
 //!
 //! In the guest's virtual time one instruction takes one nanosecond, and one CPU does the work of
-//! both ends; so a device's share of a time is what it takes in instructions.
+//! both ends; so a device's share of a time is what it takes in instructions. The memory of very many
+//! devices comes from a guest in real time, and times of that one are told and not judged.
 
 use crate::raw::Setup;
 use anyhow::bail;
@@ -56,6 +57,9 @@ struct Stream {
     pin_misses: u64,
     #[serde(default)]
     pinned: u64,
+    /// Of this, what has virtqueues, doorbells and rings, and no buffer.
+    #[serde(default)]
+    pinned_rings: u64,
 }
 
 /// Devices that were made.
@@ -63,6 +67,7 @@ struct Stream {
 struct Devices {
     /// And bound to a driver of the bus.
     bound: bool,
+    clock: Clock,
     from: u64,
     count: u64,
     elapsed_ns: u64,
@@ -70,7 +75,17 @@ struct Devices {
     kib: i64,
 }
 
-/// Everything that the guest reported.
+/// What the times of a guest are measured by.
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Clock {
+    /// Undisturbed. Of that guest nobody knows what else has used memory.
+    Virtual,
+    /// Of an emulated machine, on a host that has other things to do.
+    Real,
+}
+
+/// Everything that the guests reported.
 pub(crate) struct Bench {
     setup: Setup,
     startups: Vec<Startup>,
@@ -81,8 +96,8 @@ pub(crate) struct Bench {
 /// Bytes of a message there and back.
 const PING: u64 = 64;
 
-/// Bytes pinned with a buffer ring of 4 MiB may be twice that, and two blocks for other rings.
-const PINNED_MOST: f64 = (8 + 4) as f64;
+/// MiB of buffers that are pinned with a ring of 4 MiB in each direction.
+const PINNED_MOST: f64 = 8.0;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -178,12 +193,17 @@ impl Bench {
     }
 
     fn report_streams(&self, report: &mut Report) -> Result<()> {
-        let pinned = self.stream("device", |run| run.pinned as f64 / MIB)?;
-        report.at_most("pinned/4-MiB-ring", pinned, "MiB", PINNED_MOST);
+        let all = self.stream("device", |run| run.pinned as f64 / MIB)?;
+        let rings = self.stream("device", |run| run.pinned_rings as f64 / MIB)?;
+        report.add("pinned/rings", rings, "MiB", Better::Lower);
+        report.at_most("pinned/4-MiB-ring", all - rings, "MiB", PINNED_MOST);
         let rate = |run: &Stream| {
             100.0 * run.pin_hits as f64 / (run.pin_hits + run.pin_misses).max(1) as f64
         };
-        report.at_least("map-cache/hits", self.stream("device", rate)?, "%", 99.9);
+        // the first use of each block is a miss, which weighs the less the longer the buffers go round
+        let misses = self.stream("steady", |run| run.pin_misses as f64)?;
+        report.add("map-cache/misses", misses, "", Better::Lower);
+        report.at_least("map-cache/hits", self.stream("steady", rate)?, "%", 99.9);
         let kicks = |run: &Stream| (run.kicks + run.event_kicks) as f64 * MIB / run.bytes as f64;
         report.at_most(
             "kicks/under-load",
@@ -232,13 +252,15 @@ impl Bench {
             } else {
                 ("create", "memory-unbound")
             };
-            report.at_most(&format!("device/{made}-{count}"), each, "ms", 50.0);
-            report.add(
-                &format!("device/{memory}-{count}"),
-                kib,
-                "KiB",
-                Better::Lower,
-            );
+            // each guest has one thing to say: how long it takes, or what it takes when nothing else does
+            if some.clock == Clock::Virtual {
+                report.at_most(&format!("device/{made}-{count}"), each, "ms", 50.0);
+                continue;
+            }
+            let name = format!("device/{made}-in-real-time-{count}");
+            report.add(&name, each, "ms", Better::Lower);
+            let name = format!("device/{memory}-{count}");
+            report.add(&name, kib, "KiB", Better::Lower);
         }
         if self.devices.is_empty() {
             bail!("no device was made");
@@ -278,6 +300,7 @@ mod tests {
         for (run, bytes, ns) in [
             ("native", 1 << 20, 1_000_000),
             ("device", 1 << 20, device_ns),
+            ("steady", 4 << 20, 4 * device_ns),
             ("native-ping", 640, 100_000),
             ("device-ping", 640, 150_000),
             ("native-one-way", 1 << 20, 500_000),
@@ -287,12 +310,16 @@ mod tests {
             ("ping", 640, 120_000),
         ] {
             text += &format!(
-                "\n{{\"kind\":\"stream\",\"run\":\"{run}\",\"bytes\":{bytes},\"elapsed_ns\":{ns},\"kicks\":1,\"pin_hits\":9999,\"pin_misses\":1,\"pinned\":8388608}}"
+                "\n{{\"kind\":\"stream\",\"run\":\"{run}\",\"bytes\":{bytes},\"elapsed_ns\":{ns},\"kicks\":1,\"pin_hits\":9999,\"pin_misses\":1,\"pinned\":10485760,\"pinned_rings\":2097152}}"
             );
         }
-        for (bound, count) in [(true, 100), (false, 1000)] {
+        for (bound, clock, count) in [
+            (true, "virtual", 100),
+            (true, "real", 100),
+            (false, "real", 1000),
+        ] {
             text += &format!(
-                "\n{{\"kind\":\"devices\",\"bound\":{bound},\"from\":0,\"count\":{count},\"elapsed_ns\":1000000000,\"kib\":500}}"
+                "\n{{\"kind\":\"devices\",\"bound\":{bound},\"clock\":\"{clock}\",\"from\":0,\"count\":{count},\"elapsed_ns\":1000000000,\"kib\":500}}"
             );
         }
         text
@@ -316,7 +343,7 @@ mod tests {
         assert_eq!(find("ping/device-to-native"), 1.5);
         assert_eq!(find("device/create-and-bind-100"), 10.0);
         assert_eq!(find("device/memory-100"), 5.0);
-        assert_eq!(find("device/create-1000"), 1.0);
+        assert_eq!(find("device/create-in-real-time-1000"), 1.0);
         assert_eq!(find("device/memory-unbound-1000"), 0.5);
         assert_eq!(find("ping/program-to-native"), 1.2);
         assert_eq!(find("kicks/up"), 1.0);

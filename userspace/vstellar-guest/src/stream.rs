@@ -39,10 +39,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 use vstellar_core::abi;
 use vstellar_core::control::Op;
+use vstellar_core::memory::BLOCK_SHIFT;
 use vstellar_core::status::Status;
 
 /// Address of the receive buffers in their memory region.
 const RX_VA: u64 = 0x70_0000_0000;
+
+/// Bytes that are pinned at once.
+const BLOCK: u64 = 1 << BLOCK_SHIFT;
 
 const CQ_SLOT: u32 = 0;
 const EP_SLOT: u32 = 1;
@@ -104,10 +108,11 @@ impl Guest {
             buffers.log2 <= 12 && buffers.chunk > 0,
             "too many buffers, or empty ones"
         );
-        let tx = (RINGS + buffers.rings()).next_multiple_of(0x1000);
+        // no block has both buffers and rings
+        let tx = (RINGS + buffers.rings()).next_multiple_of(BLOCK);
         let rx = (tx + buffers.bytes()).next_multiple_of(0x1000);
         let end = rx + buffers.bytes();
-        let ram = Ram::new(end.next_multiple_of(2 << 20).max(USUAL_RAM))?;
+        let ram = Ram::new(end.next_multiple_of(BLOCK).max(USUAL_RAM))?;
         let mut driver = Driver::with_ram(device, ram, buffers.features())?;
         let before = driver.stats()?;
         let (log2, page) = (buffers.log2, |at: u64| at.next_multiple_of(0x1000));
@@ -292,6 +297,7 @@ impl Guest {
             "kicks_seen": stats.kicks() - self.before.kicks(), "events": events, "tx_bytes": stats.tx_bytes() - self.before.tx_bytes(),
             "pin_hits": stats.hits() - self.before.hits(),
             "pin_misses": stats.misses() - self.before.misses(), "pinned": stats.pinned(),
+            "pinned_rings": self.tx,
             "pinned_peak": stats.peak(),
         });
         println!("{report}");
