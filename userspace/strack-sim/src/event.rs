@@ -28,6 +28,8 @@ pub enum Event {
     Post(u32),
     /// A link changes as the schedule says.
     Change(u32),
+    /// It is time for another look.
+    Look,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

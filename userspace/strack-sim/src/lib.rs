@@ -23,7 +23,8 @@
 //! * [`limits`]: the regression list, scenarios and what they may cost at worst;
 //! * [`paper`]: what papers report, simulated;
 //! * [`model`]: balls in bins, loss dilution, closed formulas;
-//! * [`sim`]: the loop that ties all of it together, and [`outcome`], what came out.
+//! * [`sim`]: the loop that ties all of it together; [`watch`], what is seen meanwhile, and
+//!   [`outcome`], what came out.
 
 #![warn(missing_docs)]
 
@@ -41,4 +42,5 @@ pub mod sim;
 pub mod time;
 pub mod topology;
 pub mod unit;
+pub mod watch;
 pub mod workload;

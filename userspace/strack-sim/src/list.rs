@@ -62,11 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         bar.set_message(case.name.clone());
         // What others are measured against has to run, too.
         let needed = cases.iter().any(|other| {
-            wanted(&other.name)
-                && other
-                    .ratio
-                    .as_ref()
-                    .is_some_and(|ratio| ratio.of == case.name)
+            wanted(&other.name) && other.ratio.iter().any(|ratio| ratio.of == case.name)
         });
         if wanted(&case.name) || needed {
             for figure in runner.run(case, extent)? {

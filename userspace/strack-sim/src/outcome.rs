@@ -7,6 +7,9 @@ use crate::net::LinkCounts;
 use crate::net::Net;
 use crate::time::in_usec;
 use crate::time::Ps;
+use crate::time::SEC;
+use crate::watch::jain;
+use crate::watch::Seen;
 use crate::workload::Plan;
 use std::collections::BTreeMap;
 
@@ -15,6 +18,8 @@ use std::collections::BTreeMap;
 pub struct Outcome {
     /// The class of each message; 0 is what is measured.
     pub classes: Vec<u8>,
+    /// Bytes of each message.
+    pub bytes: Vec<u64>,
     /// How long each message took to be acknowledged; none for those that were not.
     pub completion: Vec<Option<Ps>>,
     /// How long each message took to arrive.
@@ -31,6 +36,8 @@ pub struct Outcome {
     pub links: Vec<LinkCounts>,
     /// Names of the links.
     pub names: Vec<String>,
+    /// What was seen on the way, if anybody looked.
+    pub seen: Seen,
     /// When the run ended.
     pub stopped: Ps,
     /// Events handled.
@@ -43,6 +50,7 @@ impl Outcome {
         let messages = plan.messages.len();
         Self {
             classes: plan.messages.iter().map(|message| message.class).collect(),
+            bytes: plan.messages.iter().map(|message| message.bytes).collect(),
             completion: vec![None; messages],
             arrival: vec![None; messages],
             ..Self::default()
@@ -100,12 +108,17 @@ impl Outcome {
             .class(0)
             .map(|took| took.map_or(0.0, |took| 1.0 / took.max(1) as f64))
             .collect();
-        let sum: f64 = speeds.iter().sum();
-        let squares: f64 = speeds.iter().map(|speed| speed * speed).sum();
-        if squares == 0.0 {
-            return 0.0;
-        }
-        sum * sum / (speeds.len() as f64 * squares)
+        jain(&speeds)
+    }
+
+    /// The speed of the slowest of the measured messages, in bits per second.
+    pub fn slowest(&self) -> f64 {
+        let messages = self.bytes.iter().zip(&self.classes).zip(&self.completion);
+        let measured = messages.filter(|((_, class), _)| **class == 0);
+        let speed = |took: Ps, bytes: u64| bytes as f64 * 8.0 * SEC as f64 / took.max(1) as f64;
+        measured
+            .map(|((&bytes, _), took)| took.map_or(0.0, |took| speed(took, bytes)))
+            .fold(f64::INFINITY, f64::min)
     }
 
     /// Bytes sent on each of the links whose names begin with this.
@@ -162,6 +175,22 @@ mod tests {
         // One of four has everything.
         outcome.completion = vec![Some(5), None, None, None];
         assert_eq!(outcome.fairness(), 0.25);
+    }
+
+    #[test]
+    fn the_slowest_message_is_measured_whatever_its_size() {
+        let outcome = Outcome {
+            classes: vec![0, 0, 1],
+            bytes: vec![1000, 10, 1],
+            completion: vec![Some(1_000_000), Some(10_000), Some(1_000_000)],
+            ..Outcome::default()
+        };
+        assert_eq!(outcome.slowest(), 8e9);
+        let never = Outcome {
+            completion: vec![None; 3],
+            ..outcome
+        };
+        assert_eq!(never.slowest(), 0.0);
     }
 
     #[test]

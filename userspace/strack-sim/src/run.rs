@@ -3,7 +3,9 @@
 
 use anyhow::Context;
 use anyhow::Result;
+use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 use std::path::PathBuf;
 use std::time::Instant;
 use strack_report::report::Better;
@@ -14,6 +16,8 @@ use strack_sim::outcome::Outcome;
 use strack_sim::scenario::BadInput;
 use strack_sim::scenario::Scenario;
 use strack_sim::sim::Sim;
+use strack_sim::time::in_usec;
+use strack_sim::watch::Look;
 
 /// What names of rows begin with that are counters of the protocol.
 const COUNTER: &str = "counter/";
@@ -28,6 +32,9 @@ pub(crate) struct Args {
     /// Where to write the figures as JSON
     #[arg(short, long, value_name = "FILE", default_value = "out/run.json")]
     json: PathBuf,
+    /// Where to write what a watch has seen, as CSV
+    #[arg(short, long, value_name = "FILE", default_value = "out/seen.csv")]
+    watch: PathBuf,
     /// Print the protocol's counters, which are in the JSON anyway
     #[arg(short, long)]
     counters: bool,
@@ -66,13 +73,49 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
         outcome.events,
         elapsed.as_secs_f64()
     );
-    if let Some(dir) = args.json.parent() {
-        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    let looks = &outcome.seen.looks;
+    if !looks.is_empty() {
+        make_parent(&args.watch)?;
+        fs::write(&args.watch, seen(looks)).with_context(|| args.watch.display().to_string())?;
     }
+    make_parent(&args.json)?;
     report
         .write(&args.json)
         .context("cannot write the report")?;
     Ok(outcome.unfinished() == 0)
+}
+
+/// Makes the directory that a file is to be written to.
+fn make_parent(file: &Path) -> Result<()> {
+    if let Some(dir) = file.parent() {
+        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// One line for each look: the groups of links, then the connections.
+fn seen(looks: &[Look]) -> String {
+    let mut text = String::from("us");
+    let (groups, flows) = looks
+        .last()
+        .map_or((0, 0), |look| (look.groups.len(), look.flows.len()));
+    for group in 0..groups {
+        let _ = write!(text, ",offered{group},waiting{group}");
+    }
+    for flow in 0..flows {
+        let _ = write!(text, ",window{flow},arrived{flow}");
+    }
+    for look in looks {
+        let _ = write!(text, "\n{}", in_usec(look.at));
+        for group in &look.groups {
+            let _ = write!(text, ",{},{}", group.offered, group.waiting);
+        }
+        for flow in &look.flows {
+            let _ = write!(text, ",{},{}", flow.window, flow.arrived);
+        }
+    }
+    text.push('\n');
+    text
 }
 
 fn report(scenario: &Scenario, outcome: &Outcome) -> Report {

@@ -53,6 +53,27 @@ fn matches(pattern: &str, name: &str) -> bool {
     (0..=rest.len()).any(|skip| rest.is_char_boundary(skip) && matches(tail, &rest[skip..]))
 }
 
+/// The links whose names are what `pattern` describes, with `both` also the opposite ones.
+/// `who` wants to know that.
+pub fn find(net: &Net, pattern: &str, both: bool, who: &str) -> Result<Vec<LinkId>, BadInput> {
+    let links: Vec<LinkId> = (0..)
+        .zip(&net.names)
+        .filter(|(_, name)| {
+            let (from, to) = name.split_once(':').unwrap_or((name, ""));
+            let opposite = format!("{to}:{from}");
+            matches(pattern, name) || both && matches(pattern, &opposite)
+        })
+        .map(|(id, _)| id)
+        .collect();
+    if links.is_empty() {
+        return bad(format!(
+            "{who}: no link is called '{pattern}'; names are like '{}'",
+            net.names.last().map_or("", String::as_str)
+        ));
+    }
+    Ok(links)
+}
+
 /// All changes with the links they concern.
 #[derive(Debug, Default)]
 pub struct Schedule {
@@ -82,22 +103,7 @@ impl Schedule {
             if nothing {
                 return bad(format!("schedule: nothing changes at '{}'", change.link));
             }
-            let links: Vec<LinkId> = (0..)
-                .zip(&net.names)
-                .filter(|(_, name)| {
-                    let (from, to) = name.split_once(':').unwrap_or((name, ""));
-                    let opposite = format!("{to}:{from}");
-                    matches(&change.link, name) || change.both && matches(&change.link, &opposite)
-                })
-                .map(|(id, _)| id)
-                .collect();
-            if links.is_empty() {
-                return bad(format!(
-                    "schedule: no link is called '{}'; names are like '{}'",
-                    change.link,
-                    net.names.last().map_or("", String::as_str)
-                ));
-            }
+            let links = find(net, &change.link, change.both, "schedule")?;
             schedule.changes.push((change.clone(), links));
         }
         Ok(schedule)

@@ -9,6 +9,7 @@ use crate::host::Notice;
 use crate::host::Place;
 use crate::host::Transport;
 use crate::net::flow_hash;
+use crate::net::LinkId;
 use crate::net::Net;
 use crate::net::Node;
 use crate::net::Packet;
@@ -20,6 +21,8 @@ use crate::scenario::Scenario;
 use crate::schedule::Schedule;
 use crate::time::Ps;
 use crate::topology;
+use crate::watch::Flow;
+use crate::watch::Look;
 use crate::workload::Plan;
 use crate::workload::Start;
 use crate::workload::Trigger;
@@ -37,6 +40,8 @@ struct Card {
 struct Slot {
     end: Box<dyn End>,
     host: u32,
+    /// The traffic it belongs to.
+    class: u8,
     /// When its timer event comes, if there is one.
     armed: Option<Ps>,
     /// Whether it waits for its turn.
@@ -57,6 +62,8 @@ pub struct Sim {
     events: Events,
     net: Net,
     schedule: Schedule,
+    /// How often somebody looks, and at which links.
+    watch: Option<(Ps, Vec<Vec<LinkId>>)>,
     /// Transport of each class of traffic, and connections per pair of hosts.
     classes: Vec<(Transport, u32)>,
     /// Bytes of the largest packet.
@@ -87,6 +94,10 @@ impl Sim {
         let hosts = scenario.topology.hosts;
         let plan = scenario.plan()?;
         let schedule = Schedule::new(&scenario.schedule, &net)?;
+        let watch = scenario.watch.as_ref();
+        let watch = watch
+            .map(|watch| Ok((watch.every.0, watch.groups(&net)?)))
+            .transpose()?;
         let background = scenario.background.iter().map(|other| &other.transport);
         let transports: Vec<_> = [&scenario.transport]
             .into_iter()
@@ -104,6 +115,9 @@ impl Sim {
         for (number, at) in (0..).zip(schedule.times()) {
             events.at(at, Event::Change(number));
         }
+        if watch.is_some() {
+            events.at(0, Event::Look);
+        }
         for (number, message) in (0..).zip(&plan.messages) {
             if let Start::At(at) = message.start {
                 events.at(at, Event::Post(number));
@@ -113,6 +127,7 @@ impl Sim {
             events,
             net,
             schedule,
+            watch,
             classes,
             mtu: u64::from(mtu.unwrap_or(0)),
             wait_for_background: scenario.wait_for_background,
@@ -142,6 +157,9 @@ impl Sim {
             };
             self.handle(event);
         }
+        if self.watch.is_some() {
+            self.look();
+        }
         for slot in &mut self.slots {
             slot.end.counters(&mut self.outcome.counters);
         }
@@ -166,8 +184,25 @@ impl Sim {
             Event::Pause(link, stop) => self.net.pause(&mut self.events, link, stop),
             Event::Wake(end) => self.wake(end),
             Event::Post(message) => self.post(message),
+            Event::Look => self.look(),
             Event::Change(number) => self.schedule.apply(number, &mut self.net),
         }
+    }
+
+    /// Looks at what is watched, and sees to it that this goes on.
+    fn look(&mut self) {
+        let Some((every, groups)) = &self.watch else {
+            return;
+        };
+        let now = self.events.now();
+        let pairs = self.slots.chunks_exact(2);
+        let measured = pairs.filter(|pair| pair[0].class == 0);
+        let flows = measured
+            .map(|pair| Flow::of(&pair[0].end.counts(), &pair[1].end.counts()))
+            .collect();
+        let look = Look::new(now, groups, &self.net, flows);
+        self.outcome.seen.looks.push(look);
+        self.events.at(now + every, Event::Look);
     }
 
     fn receive(&mut self, id: u32) {
@@ -309,6 +344,7 @@ impl Sim {
                 self.slots.push(Slot {
                     end,
                     host,
+                    class,
                     armed: None,
                     ready: false,
                 });

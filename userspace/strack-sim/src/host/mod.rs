@@ -113,6 +113,8 @@ pub struct EndCounts {
     pub resent: u64,
     /// Data packets received that had been received before.
     pub duplicates: u64,
+    /// Bytes of payload received for the first time.
+    pub arrived: u64,
     /// Data packets that lost their payload to a switch.
     pub trimmed: u64,
     /// Expiries of a retransmission timer.
@@ -133,6 +135,7 @@ impl EndCounts {
         self.sent += other.sent;
         self.resent += other.resent;
         self.duplicates += other.duplicates;
+        self.arrived += other.arrived;
         self.trimmed += other.trimmed;
         self.timeouts += other.timeouts;
         self.marks += other.marks;

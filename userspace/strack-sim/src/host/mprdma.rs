@@ -326,6 +326,9 @@ impl End for Receiver {
     }
 
     fn counts(&self) -> EndCounts {
-        self.counts
+        EndCounts {
+            arrived: self.tally.bytes(),
+            ..self.counts
+        }
     }
 }

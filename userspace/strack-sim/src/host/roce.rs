@@ -258,6 +258,7 @@ impl End for Receiver {
         if number < self.expected {
             self.counts.duplicates += 1;
         } else {
+            self.counts.arrived += u64::from(self.stream.payload(number));
             self.expected += 1;
             self.gap_told = false;
             self.stream

@@ -393,6 +393,7 @@ impl End for Strack {
             sent: info.packets_sent,
             resent: info.retransmits,
             duplicates: info.duplicates,
+            arrived: info.bytes_received,
             trimmed: self.trimmed,
             timeouts: info.timeouts,
             marks: info.ce_marks,

@@ -14,6 +14,8 @@ pub struct Tally {
     done: Vec<bool>,
     /// All before this one are.
     next: u32,
+    /// Payload of those that are done.
+    bytes: u64,
     notice: fn(u32) -> Notice,
     notices: Vec<Notice>,
 }
@@ -26,6 +28,7 @@ impl Tally {
             stream: Stream::new(mss),
             done: Vec::new(),
             next: 0,
+            bytes: 0,
             notice,
             notices: Vec::new(),
         }
@@ -57,11 +60,17 @@ impl Tally {
         if std::mem::replace(&mut self.done[number as usize], true) {
             return false;
         }
+        self.bytes += u64::from(self.stream.payload(number));
         while self.done.get(self.next as usize) == Some(&true) {
             self.next += 1;
         }
         self.stream.done(self.next, &mut self.notices, self.notice);
         true
+    }
+
+    /// Payload of the packets that are done.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Appends what has become of messages since the last call.
@@ -86,6 +95,7 @@ mod tests {
             assert!(notices.is_empty());
         }
         assert_eq!(tally.ahead(3), 2);
+        assert_eq!(tally.bytes(), 1501);
         assert!(tally.set_done(1));
         tally.notices(&mut notices);
         assert_eq!(notices, [Notice::Received(7), Notice::Received(8)]);

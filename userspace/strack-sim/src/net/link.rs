@@ -79,6 +79,8 @@ pub enum Node {
 /// What a link has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
+    /// Bytes of data that were to be put on the wire, with those that found no room.
+    pub offered: u64,
     /// Bytes put on the wire.
     pub bytes: u64,
     /// Packets put on the wire.

@@ -73,6 +73,9 @@ impl Net {
         let now = events.now();
         let link = &mut self.links[id as usize];
         let packet = self.packets.get_mut(packet_id);
+        if !packet.control {
+            link.counts.offered += u64::from(packet.size);
+        }
         if !link.fits(packet.control, u64::from(packet.size)) {
             let trimmable = link.rules.trim && !packet.control;
             if !trimmable || !link.fits(true, u64::from(TRIMMED_SIZE)) {

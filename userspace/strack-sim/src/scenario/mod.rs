@@ -21,6 +21,7 @@ use crate::random::Stream;
 use crate::schedule::Change;
 use crate::topology::Topology;
 use crate::unit::Time;
+use crate::watch::Watch;
 use crate::workload::Plan;
 use serde::Deserialize;
 use std::fmt;
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub schedule: Vec<Change>,
     /// Go on until the background is done, too.
     pub wait_for_background: bool,
+    /// What is looked at meanwhile.
+    pub watch: Option<Watch>,
 }
 
 /// Traffic beside that which is measured.
@@ -88,6 +91,7 @@ impl Default for Scenario {
             background: Vec::new(),
             schedule: Vec::new(),
             wait_for_background: false,
+            watch: None,
         }
     }
 }
@@ -115,6 +119,9 @@ impl Scenario {
         }
         if self.wait_for_background && self.background.is_empty() {
             return bad("wait-for-background: there is no background".to_string());
+        }
+        if let Some(watch) = &self.watch {
+            watch.check(self.limit.0)?;
         }
         let late = self.schedule.iter().find(|change| change.at >= self.limit);
         if let Some(change) = late {

@@ -14,11 +14,19 @@
 //! With `seeds = 8` a case runs with that many seeds, beginning with its own, and the
 //! worst figure of all counts: what happens once in eight times is no accident.
 //!
-//! A case may be measured against another one of the list instead of a number:
-//! `ratio = { of = "e1/permutation-128", max = 1.3 }` bounds the quotient of the last
-//! completions, with `background = true` that of the background's.
+//! A case may be measured against others of the list instead of numbers:
+//! `ratio = [{ of = "e1/permutation-128", max = 1.3 }]` bounds the quotient of the last
+//! completions, with `time = "mean"` or `"p99"` that of another completion, and with
+//! `time = "background"` that of the background's last ones. Quotients are of the means of
+//! all seeds: those of two worst cases would say little.
 
-use crate::model::Imbalance;
+mod figure;
+
+pub use self::figure::Figure;
+pub use self::figure::Limit;
+pub use self::figure::Uneven;
+
+use self::figure::last;
 use crate::outcome::Outcome;
 use crate::scenario::bad;
 use crate::scenario::BadInput;
@@ -29,63 +37,7 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 
 /// The list that comes with the program.
-pub const LIST: &str = include_str!("../limits.toml");
-
-/// Bounds of one case.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Limit {
-    /// Completion of the last message, in microseconds.
-    pub max_us: Option<f64>,
-    /// Completion of the first message of the list, which is the victim in a victim
-    /// scenario.
-    pub first_us: Option<f64>,
-    /// The same, at least.
-    pub min_us: Option<f64>,
-    /// Time within which 99 of 100 messages complete.
-    pub p99_us: Option<f64>,
-    /// Packets sent again, as a part of all packets.
-    pub resent: Option<f64>,
-    /// Packets sent again that had arrived, as a part of all packets.
-    pub spurious: Option<f64>,
-    /// Most packets held out of order.
-    pub reordered: Option<f64>,
-    /// Expiries of retransmission timers.
-    pub timeouts: Option<f64>,
-    /// Least fairness of the messages' speeds, by Jain's index.
-    pub fair: Option<f64>,
-    /// How uneven the bytes on some links may be.
-    pub uneven: Option<Uneven>,
-}
-
-impl Limit {
-    /// All bounds.
-    fn bounds(&self) -> impl Iterator<Item = Option<f64>> {
-        let bounds = [
-            self.max_us,
-            self.first_us,
-            self.min_us,
-            self.p99_us,
-            self.resent,
-            self.spurious,
-            self.reordered,
-            self.timeouts,
-            self.fair,
-            self.uneven.as_ref().map(|uneven| uneven.max),
-        ];
-        bounds.into_iter()
-    }
-}
-
-/// A bound on the imbalance of links.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Uneven {
-    /// Names of the links begin with this.
-    pub links: String,
-    /// Largest standard deviation, as a part of the mean.
-    pub max: f64,
-}
+pub const LIST: &str = include_str!("../../limits.toml");
 
 /// A bound relative to another case.
 #[derive(Clone, Debug, Deserialize)]
@@ -97,9 +49,47 @@ pub struct Ratio {
     pub max: Option<f64>,
     /// Smallest quotient.
     pub min: Option<f64>,
-    /// It is of the last completions of both cases' backgrounds.
+    /// What is divided.
     #[serde(default)]
-    pub background: bool,
+    pub time: Time,
+}
+
+/// A time that cases are measured against each other by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Time {
+    /// When the last message was done.
+    #[default]
+    Last,
+    /// How long a message took, on average.
+    Mean,
+    /// Within which time 99 of 100 messages were done.
+    P99,
+    /// The longest that a message of the background took.
+    Background,
+}
+
+impl Time {
+    const ALL: [Self; 4] = [Self::Last, Self::Mean, Self::P99, Self::Background];
+
+    fn of(self, outcome: &Outcome) -> f64 {
+        match self {
+            Self::Last => last(outcome),
+            Self::Mean => outcome.times(0).mean(),
+            Self::P99 => outcome.times(0).quantile(0.99),
+            Self::Background => outcome.times(1).max(),
+        }
+    }
+
+    /// What a quotient of these is called.
+    fn name(self, of: &str) -> String {
+        match self {
+            Self::Last => format!("of-{of}"),
+            Self::Mean => format!("mean-of-{of}"),
+            Self::P99 => format!("p99-of-{of}"),
+            Self::Background => format!("background-of-{of}"),
+        }
+    }
 }
 
 /// One case of the list.
@@ -120,15 +110,17 @@ pub struct Case {
     /// What must hold.
     #[serde(default)]
     pub limit: Limit,
-    /// What must hold relative to another case.
-    pub ratio: Option<Ratio>,
+    /// What must hold relative to other cases.
+    #[serde(default)]
+    pub ratio: Vec<Ratio>,
     /// What differs in the quick run; without, the case is not part of it.
     pub small: Option<toml::Table>,
     /// What must hold then.
     #[serde(default)]
     pub small_limit: Limit,
-    /// What must hold then relative to another case.
-    pub small_ratio: Option<Ratio>,
+    /// What must hold then relative to other cases.
+    #[serde(default)]
+    pub small_ratio: Vec<Ratio>,
     /// What it is known to miss in full, and why: reported, and not counted as a failure.
     /// The small size has limits that it keeps.
     pub known: Option<String>,
@@ -142,43 +134,6 @@ fn once() -> u64 {
 #[serde(deny_unknown_fields)]
 struct List {
     case: Vec<Case>,
-}
-
-/// One figure of a case beside its bound.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Case and figure, as `e1/permutation-128/max`.
-    pub name: String,
-    /// What came out.
-    pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// The bound.
-    pub bound: f64,
-    /// The bound is a least and not a most.
-    pub at_least: bool,
-    /// Why it is known to be missed, if it is.
-    pub known: Option<String>,
-}
-
-impl Figure {
-    /// Another seed had this value.
-    fn worsen(&mut self, value: f64) {
-        self.value = if self.at_least {
-            self.value.min(value)
-        } else {
-            self.value.max(value)
-        };
-    }
-
-    /// Whether the bound is kept.
-    pub fn pass(&self) -> bool {
-        if self.at_least {
-            self.value >= self.bound
-        } else {
-            self.value <= self.bound
-        }
-    }
 }
 
 /// Whether cases run in full or in their small size.
@@ -204,7 +159,7 @@ pub fn read(text: &str) -> Result<Vec<Case>, BadInput> {
         if case.seeds == 0 {
             return bad(format!("{}: seeds is zero", case.name));
         }
-        let ratios = [&case.ratio, &case.small_ratio].into_iter().flatten();
+        let ratios = case.ratio.iter().chain(&case.small_ratio);
         for ratio in ratios {
             if ratio.of == case.name || !names.contains(&ratio.of) {
                 return bad(format!("{}: no case '{}' before it", case.name, ratio.of));
@@ -214,11 +169,11 @@ pub fn read(text: &str) -> Result<Vec<Case>, BadInput> {
             }
         }
         let bounds = [&case.limit, &case.small_limit].into_iter();
-        let ratios = [&case.ratio, &case.small_ratio].into_iter().flatten();
+        let ratios = case.ratio.iter().chain(&case.small_ratio);
         let mut bounds = bounds
             .flat_map(Limit::bounds)
-            .chain(ratios.flat_map(|ratio| [ratio.max, ratio.min]));
-        if bounds.any(|bound| bound.is_some_and(|bound| !bound.is_finite() || bound < 0.0)) {
+            .chain(ratios.flat_map(|ratio| ratio.max.into_iter().chain(ratio.min)));
+        if bounds.any(|bound| !bound.is_finite() || bound < 0.0) {
             return bad(format!("{}: a limit that is no number", case.name));
         }
     }
@@ -240,15 +195,15 @@ fn merge(table: &mut toml::Table, changes: &toml::Table) {
 /// Runs cases one after the other and remembers what others are measured against.
 #[derive(Debug, Default)]
 pub struct Runner {
-    /// Last completions of what is measured, and of the background.
-    last: HashMap<String, (f64, f64)>,
+    /// The times of each case, each the mean of all seeds.
+    times: HashMap<String, [f64; 4]>,
 }
 
 impl Runner {
     /// Runs a case, if it is part of that extent.
     pub fn run(&mut self, case: &Case, extent: Extent) -> Result<Vec<Figure>, BadInput> {
         let mut table = case.set.clone();
-        let (limit, ratio) = match (extent, &case.small) {
+        let (limit, ratios) = match (extent, &case.small) {
             (Extent::Full, _) => (&case.limit, &case.ratio),
             (Extent::Small, Some(changes)) => {
                 merge(&mut table, changes);
@@ -258,17 +213,19 @@ impl Runner {
         };
         let named = |error: BadInput| BadInput(format!("{}: {error}", case.name));
         let mut scenario = Scenario::from_table(table).map_err(named)?;
+        limit.check(&scenario).map_err(named)?;
         let seeds = match extent {
             Extent::Full => case.seeds,
             Extent::Small => 1,
         };
-        let mut lasts: (f64, f64) = (0.0, 0.0);
+        let mut times = [0.0; 4];
         let mut figures: Vec<Figure> = Vec::new();
         for _ in 0..seeds {
             let outcome = Sim::new(&scenario).map_err(named)?.run(scenario.limit.0);
-            lasts.0 = lasts.0.max(last(&outcome));
-            lasts.1 = lasts.1.max(outcome.times(1).max());
-            let of_seed = self::figures(case, limit, &outcome);
+            for (mean, time) in times.iter_mut().zip(Time::ALL) {
+                *mean += time.of(&outcome) / seeds as f64;
+            }
+            let of_seed = limit.figures(&case.name, &scenario, &outcome);
             if figures.is_empty() {
                 figures = of_seed;
             } else {
@@ -278,24 +235,9 @@ impl Runner {
             }
             scenario.seed += 1;
         }
-        self.last.insert(case.name.clone(), lasts);
-        if let Some(ratio) = ratio {
-            let Some(other) = self.last.get(&ratio.of) else {
-                let of = &ratio.of;
-                return bad(format!("{}: '{of}' has not run in this size", case.name));
-            };
-            let (name, quotient) = if ratio.background {
-                let name = format!("{}/background-of-{}", case.name, ratio.of);
-                (name, lasts.1 / other.1)
-            } else {
-                let name = format!("{}/of-{}", case.name, ratio.of);
-                (name, lasts.0 / other.0)
-            };
-            for (bound, at_least) in [(ratio.max, false), (ratio.min, true)] {
-                if let Some(bound) = bound {
-                    figures.push(figure(&name, quotient, "x", bound, at_least));
-                }
-            }
+        self.times.insert(case.name.clone(), times);
+        for ratio in ratios {
+            figures.extend(self.quotients(case, ratio)?);
         }
         if extent == Extent::Full {
             for figure in &mut figures {
@@ -304,90 +246,23 @@ impl Runner {
         }
         Ok(figures)
     }
-}
 
-/// When the last message was done; infinite if one was not.
-fn last(outcome: &Outcome) -> f64 {
-    if outcome.unfinished() > 0 {
-        f64::INFINITY
-    } else {
-        outcome.end as f64 / 1e6
+    /// A case that has run against another one.
+    fn quotients(&self, case: &Case, ratio: &Ratio) -> Result<Vec<Figure>, BadInput> {
+        let time = |name: &str| Some(self.times.get(name)?[ratio.time as usize]);
+        let (Some(ours), Some(other)) = (time(&case.name), time(&ratio.of)) else {
+            let of = &ratio.of;
+            return bad(format!("{}: '{of}' has not run in this size", case.name));
+        };
+        let name = format!("{}/{}", case.name, ratio.time.name(&ratio.of));
+        let bounds = [(ratio.max, false), (ratio.min, true)];
+        let bounds = bounds
+            .into_iter()
+            .filter_map(|(bound, at_least)| Some((bound?, at_least)));
+        Ok(bounds
+            .map(|(bound, at_least)| Figure::new(&name, ours / other, "x", bound, at_least))
+            .collect())
     }
-}
-
-fn figure(name: &str, value: f64, unit: &'static str, bound: f64, at_least: bool) -> Figure {
-    Figure {
-        name: name.to_string(),
-        value,
-        unit,
-        bound,
-        at_least,
-        known: None,
-    }
-}
-
-fn figures(case: &Case, limit: &Limit, outcome: &Outcome) -> Vec<Figure> {
-    let ends = &outcome.ends;
-    let of_sent = |count: u64| count as f64 / ends.sent.max(1) as f64;
-    let first = outcome.completion.first().copied().flatten();
-    let first = first.map_or(f64::INFINITY, |time| time as f64 / 1e6);
-    let max = last(outcome);
-    let rows = [
-        ("max", limit.max_us, max, "us", false),
-        ("min", limit.min_us, max, "us", true),
-        ("first", limit.first_us, first, "us", false),
-        (
-            "p99",
-            limit.p99_us,
-            outcome.times(0).quantile(0.99),
-            "us",
-            false,
-        ),
-        (
-            "resent",
-            limit.resent,
-            of_sent(ends.resent),
-            "of packets",
-            false,
-        ),
-        (
-            "spurious",
-            limit.spurious,
-            of_sent(ends.duplicates),
-            "of packets",
-            false,
-        ),
-        (
-            "reordered",
-            limit.reordered,
-            ends.reordered as f64,
-            "packets",
-            false,
-        ),
-        (
-            "timeouts",
-            limit.timeouts,
-            ends.timeouts as f64,
-            "timeouts",
-            false,
-        ),
-        ("fair", limit.fair, outcome.fairness(), "of 1", true),
-        (
-            "uneven",
-            limit.uneven.as_ref().map(|uneven| uneven.max),
-            limit.uneven.as_ref().map_or(0.0, |uneven| {
-                Imbalance::of(&outcome.loads(&uneven.links)).deviation
-            }),
-            "of mean",
-            false,
-        ),
-    ];
-    rows.into_iter()
-        .filter_map(|(what, bound, value, unit, at_least)| {
-            let name = format!("{}/{what}", case.name);
-            Some(figure(&name, value, unit, bound?, at_least))
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -434,11 +309,11 @@ mod tests {
             ("seeds = 0", "seeds is zero"),
             ("limit.max-us = nan", "no number"),
             ("limit.resent = -1", "no number"),
-            ("ratio = { of = 'x', max = 1 }", "no case 'x' before it"),
-            ("ratio = { of = 'y', max = 1 }", "no case 'y' before it"),
+            ("ratio = [{ of = 'x', max = 1 }]", "no case 'x' before it"),
+            ("ratio = [{ of = 'y', max = 1 }]", "no case 'y' before it"),
             ("[[case]]\nname = 'x'", "a second case 'x'"),
             (
-                "[[case]]\nname = 'y'\nratio = { of = 'x' }",
+                "[[case]]\nname = 'y'\nratio = [{ of = 'x' }]",
                 "without a bound",
             ),
         ];
