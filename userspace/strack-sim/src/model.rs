@@ -64,12 +64,26 @@ pub fn balls_in_bins(
     draws: u32,
     seed: u64,
 ) -> Imbalance {
+    balls_in_table(connections, paths, uplinks, uplinks, draws, seed)
+}
+
+/// The same for a switch whose hash points into a table of `buckets`, in which the uplinks
+/// take turns: where that is no multiple of their number, some stand there more often.
+pub fn balls_in_table(
+    connections: u32,
+    paths: u32,
+    uplinks: u32,
+    buckets: u32,
+    draws: u32,
+    seed: u64,
+) -> Imbalance {
     let mut random = Random::new(seed, Stream::Model);
     let mut sum = Imbalance::default();
     for _ in 0..draws {
         let mut loads = vec![0.0; uplinks as usize];
         for _ in 0..connections * paths {
-            loads[random.below(u64::from(uplinks)) as usize] += 1.0;
+            let bucket = random.below(u64::from(buckets));
+            loads[(bucket % u64::from(uplinks)) as usize] += 1.0;
         }
         sum.add(Imbalance::of(&loads));
     }
@@ -145,6 +159,15 @@ mod tests {
             let expected = expected_deviation(16, paths, 60);
             assert!((drawn / expected - 1.0).abs() < 0.05, "{paths}: {drawn}");
         }
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_even_is_not() {
+        // 16 of 60 uplinks stand in it five times, the others four times.
+        let drawn = balls_in_table(1000, 256, 60, 256, 4, 1);
+        assert!((drawn.range - 60.0 / 256.0).abs() < 0.08, "{drawn:?}");
+        let even = balls_in_table(1000, 256, 60, 240, 4, 1);
+        assert!(even.range < 0.1, "{even:?}");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 use anyhow::Context;
 use anyhow::Result;
+use indicatif::MultiProgress;
 use indicatif::ProgressBar;
 use indicatif::ProgressStyle;
 use std::fs;
+use std::num::NonZero;
 use std::path::PathBuf;
 use strack_report::report::Clock;
 use strack_report::report::Report;
@@ -27,17 +29,57 @@ pub(crate) struct Args {
     /// Seed of everything random
     #[arg(short, long, default_value_t = 1)]
     seed: u64,
+    /// Scenarios run at a time; by default one for each processor
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
     /// Directory for report.html and report.json
     #[arg(long, default_value = "out/paper", value_name = "DIR")]
     out: PathBuf,
 }
 
+/// One bar for the sections, one for the runs of the current section.
+struct Bars {
+    sections: ProgressBar,
+    runs: ProgressBar,
+}
+
+impl Bars {
+    fn new() -> Self {
+        let both = MultiProgress::new();
+        let bar = || {
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}")
+                .expect("a template that is always the same");
+            let bar = both.add(ProgressBar::new(0).with_style(style));
+            bar.enable_steady_tick(std::time::Duration::from_millis(200));
+            bar
+        };
+        Self {
+            sections: bar(),
+            runs: bar(),
+        }
+    }
+
+    fn show(&self, step: Progress<'_>) {
+        match step {
+            Progress::Sections(count) => self.sections.set_length(count as u64),
+            Progress::Section(name) => self.sections.set_message(name.to_string()),
+            Progress::Made => self.sections.inc(1),
+            Progress::Runs(count) => {
+                self.runs.reset();
+                self.runs.set_length(count as u64);
+            }
+            Progress::Run(name) => self.runs.set_message(name.to_string()),
+            Progress::Ran => self.runs.inc(1),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let bar = ProgressBar::new(0).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} {elapsed}")
-            .expect("a template that is always the same"),
-    );
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    let threads = match args.jobs {
+        Some(jobs) => jobs.get(),
+        None => std::thread::available_parallelism().map_or(1, NonZero::get),
+    };
+    let bars = Bars::new();
     let mut report = Report::new("strack-sim paper", "none", Clock::Simulated, args.seed);
     let mut paper = Paper {
         extent: if args.quick {
@@ -46,15 +88,13 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
             Extent::Full
         },
         seed: args.seed,
+        threads,
         report: &mut report,
-        progress: &mut |step| match step {
-            Progress::Sections(count) => bar.set_length(count as u64),
-            Progress::Run(name) => bar.set_message(name.to_string()),
-            Progress::Made => bar.inc(1),
-        },
+        progress: &|step| bars.show(step),
     };
     let sections = paper.sections(args.only.as_deref())?;
-    bar.finish_and_clear();
+    bars.runs.finish_and_clear();
+    bars.sections.finish_and_clear();
     for section in &sections {
         println!("{}", section.title);
         let rows = section.rows.iter().cloned();

@@ -18,7 +18,7 @@ fn program(args: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn nonsense_is_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 26] = [
         (&["run", "-s", "topology.rate=0"], "rate zero"),
         (&["run", "-s", "topology.hosts=100"], "cannot be divided"),
         (&["run", "-s", "transport.paths=0"], "0 paths"),
@@ -48,6 +48,18 @@ fn nonsense_is_one_line_and_status_2() {
             "for strack only",
         ),
         (&["run", "-s", "workload.first=1"], "up to number 128"),
+        (&["run", "-s", "workload.parts=2"], "for rings and trees"),
+        (&["run", "-s", "watch.every=1ns"], "1000000 looks"),
+        (
+            &[
+                "run",
+                "-s",
+                "limit=1ms",
+                "-s",
+                "watch={every='1us',links=['x']}",
+            ],
+            "watch: no link is called 'x'",
+        ),
         (&["paper", "--only", "figure99"], "no such section"),
         (&["run", "/nonexistent.toml"], "No such file"),
         (&["model", "--uplinks", "0"], "needs an uplink"),

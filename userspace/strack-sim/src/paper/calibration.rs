@@ -9,6 +9,7 @@ use super::plot;
 use super::plot::Line;
 use super::set;
 use super::words;
+use super::Job;
 use super::Paper;
 use super::Section;
 use crate::model;
@@ -102,6 +103,19 @@ fn off(value: f64, (low, high): (f64, f64)) -> f64 {
 
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
     let seeds = if paper.quick() { 1 } else { 4 };
+    let mut jobs = Vec::new();
+    for point in &MEASURED {
+        for seed in 13..13 + seeds {
+            let changes = [
+                set("seed", seed),
+                set("transport.policy", point.policy),
+                set("transport.paths", point.paths),
+            ];
+            let name = format!("{} {}", point.policy, point.paths);
+            jobs.push(Job::new(name, FABRIC, changes));
+        }
+    }
+    let mut outcomes = paper.run(&jobs)?;
     let mut rows = Vec::new();
     let mut lines = Vec::new();
     for policy in ["oblivious", "bitmap"] {
@@ -109,14 +123,8 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         let mut theirs = Vec::new();
         for point in MEASURED.iter().filter(|point| point.policy == policy) {
             let (mut mean, mut p99, mut max) = (0.0, 0.0, 0.0);
-            for seed in 13..13 + seeds {
-                let changes = [
-                    set("seed", seed),
-                    set("transport.policy", policy),
-                    set("transport.paths", point.paths),
-                ];
-                let label = format!("calibration: {policy} {}", point.paths);
-                let times = paper.run(&label, FABRIC, &changes)?.times(0);
+            for outcome in outcomes.by_ref().take(seeds as usize) {
+                let times = outcome.times(0);
                 mean += times.mean() / f64::from(seeds);
                 p99 += times.quantile(0.99) / f64::from(seeds);
                 max += times.max() / f64::from(seeds);
@@ -156,11 +164,17 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         lines.push(Line::new(&format!("{policy}, public simulator"), theirs));
     }
     let quick = paper.quick();
-    for last in LASTS.iter().filter(|last| !quick || !last.large) {
+    let lasts = LASTS.iter().filter(|last| !quick || !last.large);
+    let lasts: Vec<_> = lasts
+        .map(|last| (last, format!("{FABRIC}{}", last.text)))
+        .collect();
+    let jobs = lasts.iter().map(|(last, text)| {
         let changes = [set("seed", 13), set("transport.policy", last.policy)];
-        let label = format!("calibration: {}", last.name);
-        let text = format!("{FABRIC}{}", last.text);
-        let times = paper.run(&label, &text, &changes)?.times(0);
+        Job::new(last.name, text, changes)
+    });
+    let outcomes = paper.run(&jobs.collect::<Vec<_>>())?;
+    for ((last, _), outcome) in lasts.iter().zip(outcomes) {
+        let times = outcome.times(0);
         let max = times.max();
         let row = |what: &str| format!("calibration/{}/{what}", last.name);
         paper.report.add(&row("last"), max, "us", Better::Lower);
@@ -236,20 +250,6 @@ pub(super) fn theory(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             format!("{off:.1} %"),
         ]);
     };
-    for loss in [0.001, 0.01, 0.03] {
-        let damage =
-            format!("{LINE}schedule = [{{ link = 'tor0:spine0', both = false, loss = {loss} }}]");
-        let changes = [set("seed", paper.seed), set("workload.size", size)];
-        let outcome = paper.run("theory: go-back-N", &damage, &changes)?;
-        // Packets on their way at the full rate of 80 ps per byte.
-        let rtt = Scenario::read(&damage, &[])?.topology.idle_rtt(4150, 66);
-        let window = rtt as f64 / (4150.0 * 80.0);
-        let formula = model::go_back_n(loss, window);
-        // Without headers.
-        let got = size * 80.0 / outcome.end as f64 * 4150.0 / 4088.0;
-        let name = format!("go-back-n-{}", loss * 100.0);
-        check(paper, &name, formula, got, 10.0);
-    }
     // Until a path is taken for dead nothing is learned, which takes some losses on each:
     // with single packets per path, that is all the time.
     let changes = [
@@ -257,9 +257,32 @@ pub(super) fn theory(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         set("workload.size", "400KB"),
         set("transport.paths", 256),
     ];
-    let outcome = paper.run("theory: black hole", HOLE, &changes)?;
-    let firsts = (outcome.ends.sent - outcome.ends.resent) as f64;
-    let got = outcome.ends.resent as f64 / firsts;
+    let mut jobs = vec![Job::new("black hole", HOLE, changes)];
+    let losses = [0.001, 0.01, 0.03];
+    jobs.extend(losses.map(|loss| {
+        let damage = format!("[{{ link = 'tor0:spine0', both = false, loss = {loss} }}]");
+        let changes = [
+            set("seed", paper.seed),
+            set("workload.size", size),
+            set("schedule", damage),
+        ];
+        Job::new("go-back-N", LINE, changes)
+    }));
+    let mut outcomes = paper.run(&jobs)?;
+    let hole = outcomes.next();
+    // Packets on their way at the full rate of 80 ps per byte.
+    let rtt = Scenario::read(LINE, &[])?.topology.idle_rtt(4150, 66);
+    for (loss, outcome) in losses.into_iter().zip(outcomes) {
+        let window = rtt as f64 / (4150.0 * 80.0);
+        let formula = model::go_back_n(loss, window);
+        // Without headers.
+        let got = size * 80.0 / outcome.end as f64 * 4150.0 / 4088.0;
+        let name = format!("go-back-n-{}", loss * 100.0);
+        check(paper, &name, formula, got, 10.0);
+    }
+    let ends = hole.map(|outcome| outcome.ends).unwrap_or_default();
+    let firsts = (ends.sent - ends.resent) as f64;
+    let got = ends.resent as f64 / firsts;
     check(
         paper,
         "black-hole",

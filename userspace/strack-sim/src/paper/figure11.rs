@@ -1,36 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Stellar, figure 11: all-reduce while one link loses packets.
 
+use super::plot;
 use super::set;
 use super::words;
+use super::Job;
 use super::Paper;
 use super::Section;
+use crate::outcome::Outcome;
 use crate::scenario::BadInput;
-use strack_proto::config::PathPolicy;
+use crate::time::in_usec;
 use strack_report::report::Better;
 
 const FABRIC: &str = "
-topology = { tiers = 2, hosts = 32, hosts-per-tor = 8, uplinks = 8, rate = '400G', delay = '2.5us' }
-workload = { pattern = 'random-ring' }
+topology = { tiers = 2, hosts = 32, hosts-per-tor = 8, uplinks = 60, rate = '400G', delay = '2.5us' }
+workload = { pattern = 'random-ring', parts = 16 }
 ";
 
 /// Percent of packets that one uplink loses.
 const LOSSES: [f64; 3] = [0.0, 1.0, 3.0];
 
-/// What the rest of the bandwidth with 3 % loss may be short of that without.
+/// Schemes, how they are chosen, and the height of their bars in the paper's plot as far as
+/// it can be read.
+const SCHEMES: [(&str, &[&str], &str); 10] = [
+    ("single", &["transport.policy=single"], "50"),
+    ("best_rtt", &["transport.policy=best_rtt"], "50"),
+    ("round_robin", &["transport.policy=round_robin"], "50"),
+    ("dwrr", &["transport.policy=dwrr"], "46"),
+    ("mprdma", &["transport.policy=mprdma"], "50"),
+    ("oblivious", &["transport.policy=oblivious"], "50"),
+    ("strack", &["transport.profile=strack"], ""),
+    // No more uplinks than are needed, so that each of them matters more.
+    ("single-of-8", &["transport.policy=single", FEW], ""),
+    ("oblivious-of-8", &["transport.policy=oblivious", FEW], ""),
+    ("strack-of-8", &["transport.profile=strack", FEW], ""),
+];
+
+const FEW: &str = "topology.uplinks=8";
+
+/// What "almost no degradation" leaves at least of the bandwidth without loss.
 const TARGET: f64 = 0.95;
 
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
-    let megabytes = if paper.quick() { 4 } else { 16 };
-    let mut rows = Vec::new();
-    for (name, _) in PathPolicy::ALL {
-        let mut speeds = Vec::new();
+    let megabytes = if paper.quick() { 16 } else { 128 };
+    let mut jobs = Vec::new();
+    for (name, choice, _) in SCHEMES {
         for loss in LOSSES {
             let mut changes = vec![
                 set("seed", paper.seed),
                 set("workload.size", format!("{megabytes}MB")),
-                set("transport.policy", name),
             ];
+            changes.extend(choice.iter().map(|change| change.to_string()));
             if loss > 0.0 {
                 let damage = format!(
                     "[{{ link = 'tor0:spine0', both = false, loss = {} }}]",
@@ -38,15 +58,16 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
                 );
                 changes.push(set("schedule", damage));
             }
-            let label = format!("figure 11: {name}, {loss} % loss");
-            let outcome = paper.run(&label, FABRIC, &changes)?;
-            // What each host sends, over the time all took.
-            let sent = f64::from(megabytes) * 1e6 * 2.0 * 31.0 / 32.0;
-            let speed = if outcome.unfinished() == 0 {
-                sent / (outcome.end as f64 * 1e-12) / 1e9
-            } else {
-                0.0
-            };
+            jobs.push(Job::new(format!("{name}, {loss} % loss"), FABRIC, changes));
+        }
+    }
+    let mut outcomes = paper.run(&jobs)?;
+    let mut rows = Vec::new();
+    let mut bars = Vec::new();
+    for (name, _, published) in SCHEMES {
+        let mut speeds = Vec::new();
+        for (loss, outcome) in LOSSES.into_iter().zip(&mut outcomes) {
+            let speed = ring_speed(&outcome, megabytes, 32);
             let row = format!("figure11/{name}/loss-{loss}");
             paper.report.add(&row, speed, "GB/s", Better::Higher);
             speeds.push(speed);
@@ -61,20 +82,27 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         let mut row = vec![name.to_string()];
         row.extend(speeds.iter().map(|speed| format!("{speed:.1}")));
         row.push(format!("{:.0} %", left * 100.0));
-        // Bars of the paper's plot, which has these two.
-        let published = ["oblivious", "single"].contains(&name);
-        row.push(if published { "50" } else { "" }.to_string());
+        row.push(published.to_string());
         rows.push(row);
+        bars.push((name.to_string(), speeds));
     }
     Ok(Section {
         title: "Stellar, figure 11: all-reduce over a lossy link",
         text: format!(
             "Ring all-reduce of {megabytes} MB among 32 hosts of 400 Gb/s in random order, below \
-             four ToRs of 8 uplinks; one uplink loses packets in one direction. Bandwidth of each \
-             host in GB/s; the line rate is 50. The paper has 960 accelerators and finds 'almost \
-             no observable degradation' with 128 paths; its bar for a single path, also at 50 \
-             GB/s, is not explained there. Every step of a ring waits for the slowest host, so \
-             one timeout anywhere delays all: this is harder than a long transfer."
+             four ToRs of 60 uplinks, as in the paper's fabric, or of 8 ('of-8'); one of the \
+             uplinks loses packets in one direction. Bandwidth of each host in GB/s; the line \
+             rate is 50, of which headers leave 49 and the round trips of 62 steps a little less. \
+             Each step is cut into 16 parts that go on as they arrive, as collective libraries \
+             do; if each step waited for all of the one before, every loss would delay \
+             everybody. The paper has 960 accelerators and finds 'almost no observable \
+             degradation' with 128 paths. Two bars it does not explain. Its single path is at 50, \
+             too: here it is not, even over 60 uplinks, as two of eight flows on one of them are \
+             enough to halve the ring; where it is not hurt by losses, that is because its \
+             collisions are slower than what is lost, or because no flow of the ring crosses the \
+             lossy link. Its DWRR is at 46, which is not found here. What is lost costs in \
+             proportion to the part of the packets that cross the lossy link, so with 8 uplinks \
+             more than with 60, and the profile that leaves bad paths loses next to nothing."
         ),
         head: words(&[
             "policy",
@@ -82,9 +110,24 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             "1 %",
             "3 %",
             "left at 3 %",
-            "published",
+            "published, 1 and 3 %",
         ]),
         rows,
-        plot: None,
+        plot: Some(plot::bars(
+            "Bandwidth of a ring all-reduce, one uplink lossy",
+            "GB/s",
+            &["no loss", "1 %", "3 %"],
+            &bars,
+        )?),
     })
+}
+
+/// Bandwidth of each host in a ring all-reduce: what it sends, over the time all took, in
+/// GB/s.
+pub(super) fn ring_speed(outcome: &Outcome, megabytes: u32, hosts: u32) -> f64 {
+    if outcome.unfinished() > 0 {
+        return 0.0;
+    }
+    let sent = f64::from(megabytes) * 2.0 * f64::from(hosts - 1) / f64::from(hosts);
+    sent * 1e3 / in_usec(outcome.end)
 }

@@ -9,6 +9,7 @@ mod background;
 mod calibration;
 mod figure11;
 mod figure12;
+mod floor;
 pub mod html;
 mod peers;
 mod plot;
@@ -20,6 +21,10 @@ use crate::scenario::bad;
 use crate::scenario::BadInput;
 use crate::scenario::Scenario;
 use crate::sim::Sim;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::sync::OnceLock;
+use std::thread;
 use strack_report::report::Report;
 
 /// One result, ready to be shown.
@@ -52,10 +57,32 @@ pub struct Paper<'a> {
     pub extent: Extent,
     /// Seed of the first run of each kind.
     pub seed: u64,
+    /// Scenarios that are run at a time.
+    pub threads: usize,
     /// The figures.
     pub report: &'a mut Report,
-    /// Told how it goes on.
-    pub progress: &'a mut dyn FnMut(Progress<'_>),
+    /// Told how it goes on, by any thread.
+    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+}
+
+/// A scenario to be run.
+struct Job<'a> {
+    /// What it is called while it runs.
+    name: String,
+    /// The scenario.
+    text: &'a str,
+    /// What is changed of it.
+    changes: Vec<String>,
+}
+
+impl<'a> Job<'a> {
+    fn new(name: impl Into<String>, text: &'a str, changes: impl Into<Vec<String>>) -> Self {
+        Self {
+            name: name.into(),
+            text,
+            changes: changes.into(),
+        }
+    }
 }
 
 /// What is being done.
@@ -63,8 +90,14 @@ pub struct Paper<'a> {
 pub enum Progress<'a> {
     /// So many sections are to be made.
     Sections(usize),
+    /// This section begins.
+    Section(&'a str),
+    /// So many runs are needed for it.
+    Runs(usize),
     /// This run begins.
     Run(&'a str),
+    /// A run is over.
+    Ran,
     /// A section is made.
     Made,
 }
@@ -73,10 +106,11 @@ pub enum Progress<'a> {
 type Maker = fn(&mut Paper<'_>) -> Result<Section, BadInput>;
 
 /// All sections by name, in the order of the report.
-const SECTIONS: [(&str, Maker); 8] = [
+const SECTIONS: [(&str, Maker); 9] = [
     ("calibration", calibration::section),
     ("theory", calibration::theory),
     ("figure12", figure12::section),
+    ("figure12-floor", floor::section),
     ("figure11", figure11::section),
     ("queues", queues::section),
     ("background", background::section),
@@ -96,23 +130,47 @@ impl Paper<'_> {
         }
         (self.progress)(Progress::Sections(sections.len()));
         let mut made = Vec::new();
-        for (_, section) in sections {
+        for (name, section) in sections {
+            (self.progress)(Progress::Section(name));
             made.push(section(self)?);
             (self.progress)(Progress::Made);
         }
         Ok(made)
     }
 
-    /// Runs one scenario.
-    fn run(&mut self, name: &str, text: &str, changes: &[String]) -> Result<Outcome, BadInput> {
-        (self.progress)(Progress::Run(name));
-        let scenario = Scenario::read(text, changes)?;
-        Ok(Sim::new(&scenario)?.run(scenario.limit.0))
+    /// Runs scenarios, several at a time. What comes out does not depend on how many.
+    fn run(&self, jobs: &[Job<'_>]) -> Result<std::vec::IntoIter<Outcome>, BadInput> {
+        (self.progress)(Progress::Runs(jobs.len()));
+        let next = AtomicUsize::new(0);
+        let outcomes: Vec<OnceLock<_>> = jobs.iter().map(|_| OnceLock::new()).collect();
+        let work = || loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(job), Some(outcome)) = (jobs.get(number), outcomes.get(number)) else {
+                return;
+            };
+            (self.progress)(Progress::Run(&job.name));
+            outcome.get_or_init(|| run(job));
+            (self.progress)(Progress::Ran);
+        };
+        thread::scope(|scope| {
+            for _ in 0..self.threads.clamp(1, jobs.len().max(1)) {
+                scope.spawn(work);
+            }
+        });
+        let outcomes = outcomes.into_iter().filter_map(OnceLock::into_inner);
+        let outcomes: Result<Vec<_>, _> = outcomes.collect();
+        Ok(outcomes?.into_iter())
     }
 
     fn quick(&self) -> bool {
         self.extent == Extent::Quick
     }
+}
+
+/// Runs one scenario.
+fn run(job: &Job<'_>) -> Result<Outcome, BadInput> {
+    let scenario = Scenario::read(job.text, &job.changes)?;
+    Ok(Sim::new(&scenario)?.run(scenario.limit.0))
 }
 
 /// One change of a scenario.

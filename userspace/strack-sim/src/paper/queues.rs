@@ -3,6 +3,7 @@
 
 use super::set;
 use super::words;
+use super::Job;
 use super::Paper;
 use super::Section;
 use crate::scenario::BadInput;
@@ -26,17 +27,18 @@ const CASES: [(&str, u16); 8] = [
 
 pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
     let size = if paper.quick() { "1MB" } else { "4MB" };
-    let mut rows = Vec::new();
-    let mut single = 0.0;
-    for (policy, paths) in CASES {
+    let jobs = CASES.map(|(policy, paths)| {
         let changes = [
             set("seed", paper.seed),
             set("workload.size", size),
             set("transport.policy", policy),
             set("transport.paths", paths),
         ];
-        let name = format!("queues: {policy} {paths}");
-        let outcome = paper.run(&name, FABRIC, &changes)?;
+        Job::new(format!("{policy} {paths}"), FABRIC, changes)
+    });
+    let mut rows = Vec::new();
+    let mut single = 0.0;
+    for ((policy, paths), outcome) in CASES.into_iter().zip(paper.run(&jobs)?) {
         let links = outcome.names.iter().zip(&outcome.links);
         let uplinks: Vec<_> = links
             .filter(|(name, _)| name.starts_with("tor") && name.contains(":spine"))

@@ -25,6 +25,8 @@ pub enum Pattern {
     Permutation,
     /// The first host sends to the last.
     Pair,
+    /// Each host of the first half sends to one of the second half.
+    Across,
     /// Many hosts send to one.
     Incast,
     /// An incast, and one message to a neighbour of its target, which is measured.
@@ -59,8 +61,9 @@ pub struct Workload {
     pub senders: Option<u32>,
     /// All-to-all: messages that each host sends at a time.
     pub parallel: u32,
-    /// Tree: parts that follow each other.
-    pub parts: u32,
+    /// Rings and tree: parts that follow each other; by default one in a ring, and 16 in a
+    /// tree.
+    pub parts: Option<u32>,
     /// Poisson: part of the hosts' rate.
     pub load: f64,
     /// Poisson and on-off: how long messages keep coming.
@@ -85,7 +88,7 @@ impl Default for Workload {
             sizes: Sizes::default(),
             senders: None,
             parallel: 1,
-            parts: 16,
+            parts: None,
             load: 0.5,
             duration: Time(crate::time::MSEC),
             period: Time(100 * crate::time::USEC),
@@ -119,6 +122,13 @@ impl Workload {
         if self.senders.is_some() && !sends {
             return bad("workload: senders are for pair, incast and victim".to_string());
         }
+        let collective = matches!(
+            self.pattern,
+            Pattern::Ring | Pattern::RandomRing | Pattern::Tree
+        );
+        if self.parts.is_some() && !collective {
+            return bad("workload: parts are for rings and trees".to_string());
+        }
         let mut plan = self.among(hosts, topology, random)?;
         plan.rename(|host| self.first + self.stride * host);
         Ok(plan)
@@ -142,6 +152,7 @@ impl Workload {
         match self.pattern {
             Pattern::Permutation => pattern::permutation(hosts, bytes, random),
             Pattern::Pair => pattern::pair(hosts, bytes, self.senders.unwrap_or(1)),
+            Pattern::Across => pattern::across(hosts, bytes),
             Pattern::Incast => pattern::incast(
                 hosts,
                 bytes,
@@ -149,13 +160,13 @@ impl Workload {
             ),
             Pattern::Victim => pattern::victim(hosts, bytes, self.senders.unwrap_or(7)),
             Pattern::AllToAll => pattern::all_to_all(hosts, bytes, self.parallel),
-            Pattern::Ring => pattern::ring_all_reduce(&ring, bytes),
+            Pattern::Ring => pattern::ring_all_reduce(&ring, bytes, self.parts.unwrap_or(1)),
             Pattern::RandomRing => {
                 let mut ring = ring;
                 random.shuffle(&mut ring);
-                pattern::ring_all_reduce(&ring, bytes)
+                pattern::ring_all_reduce(&ring, bytes, self.parts.unwrap_or(1))
             }
-            Pattern::Tree => pattern::tree_all_reduce(hosts, bytes, self.parts),
+            Pattern::Tree => pattern::tree_all_reduce(hosts, bytes, self.parts.unwrap_or(16)),
             Pattern::Poisson => Poisson {
                 sizes: self.sizes,
                 bytes,

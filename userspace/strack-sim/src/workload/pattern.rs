@@ -31,6 +31,18 @@ pub fn permutation(hosts: u32, bytes: u64, random: &mut Random) -> Result<Plan, 
     Ok(plan)
 }
 
+/// Each host of the first half sends to one of the second half.
+pub fn across(hosts: u32, bytes: u64) -> Result<Plan, BadInput> {
+    if hosts < 2 || hosts % 2 != 0 {
+        return bad(format!("workload: {hosts} hosts have no two halves"));
+    }
+    let mut plan = Plan::default();
+    for src in 0..hosts / 2 {
+        plan.at(0, src, src + hosts / 2, bytes);
+    }
+    Ok(plan)
+}
+
 /// Host 0 sends `flows` messages to the last host, side by side.
 pub fn pair(hosts: u32, bytes: u64, flows: u32) -> Result<Plan, BadInput> {
     if hosts < 2 {
@@ -100,26 +112,28 @@ pub fn all_to_all(hosts: u32, bytes: u64, parallel: u32) -> Result<Plan, BadInpu
     Ok(plan)
 }
 
-/// All-reduce of `bytes` over a ring: each part of them goes round almost twice.
-///
-/// `ring` lists the hosts in the order of the ring.
-pub fn ring_all_reduce(ring: &[u32], bytes: u64) -> Result<Plan, BadInput> {
+/// All-reduce of `bytes` over a ring: each host's share of the bytes goes around twice. It
+/// is cut into `parts`, each of which goes on as soon as it has arrived, as collective
+/// libraries do: while one is late the others keep the links busy.
+pub fn ring_all_reduce(ring: &[u32], bytes: u64, parts: u32) -> Result<Plan, BadInput> {
     let n = ring.len();
-    if n < 2 {
-        return bad(format!("workload: no ring of {n} host"));
+    if n < 2 || parts == 0 {
+        return bad(format!("workload: no ring of {n} hosts in {parts} parts"));
     }
-    few(2.0 * n as f64 * n as f64)?;
-    let part = (bytes / n as u64).max(1);
+    few(2.0 * n as f64 * n as f64 * f64::from(parts))?;
+    let part = (bytes / n as u64 / u64::from(parts)).max(1);
     let mut plan = Plan::default();
     let neighbour = |i: usize| ring[(i + 1) % n];
-    let mut last: Vec<u32> = (0..n)
-        .map(|i| plan.at(0, ring[i], neighbour(i), part))
-        .collect();
-    for _ in 1..2 * (n - 1) {
-        // What has arrived from the neighbour before goes on.
-        last = (0..n)
-            .map(|i| plan.after(&[last[(i + n - 1) % n]], ring[i], neighbour(i), part))
+    for _ in 0..parts {
+        let mut last: Vec<u32> = (0..n)
+            .map(|i| plan.at(0, ring[i], neighbour(i), part))
             .collect();
+        for _ in 1..2 * (n - 1) {
+            // What has arrived from the neighbour before goes on.
+            last = (0..n)
+                .map(|i| plan.after(&[last[(i + n - 1) % n]], ring[i], neighbour(i), part))
+                .collect();
+        }
     }
     Ok(plan)
 }
@@ -306,13 +320,34 @@ mod tests {
     }
 
     #[test]
+    fn one_half_sends_across_to_the_other() {
+        let plan = across(6, 5).unwrap();
+        let pairs = plan
+            .messages
+            .iter()
+            .map(|message| (message.src, message.dst));
+        assert_eq!(pairs.collect::<Vec<_>>(), [(0, 3), (1, 4), (2, 5)]);
+        assert!(across(5, 5).is_err() && across(0, 5).is_err());
+    }
+
+    #[test]
     fn a_ring_moves_twice_the_bytes_but_two_parts() {
-        let plan = ring_all_reduce(&[0, 1, 2, 3], 4000).unwrap();
+        let plan = ring_all_reduce(&[0, 1, 2, 3], 4000, 1).unwrap();
         assert_eq!(plan.messages.len(), 4 * 6);
         let sent: u64 = plan.messages.iter().map(|message| message.bytes).sum();
         assert_eq!(sent, 4 * 6 * 1000);
         let first = plan.messages.iter().filter(|m| m.start == Start::At(0));
         assert_eq!(first.count(), 4);
+    }
+
+    #[test]
+    fn the_parts_of_a_ring_do_not_wait_for_each_other() {
+        let plan = ring_all_reduce(&[0, 1, 2, 3], 4000, 2).unwrap();
+        assert_eq!(plan.messages.len(), 2 * 4 * 6);
+        assert!(plan.messages.iter().all(|message| message.bytes == 500));
+        let first = plan.messages.iter().filter(|m| m.start == Start::At(0));
+        assert_eq!(first.count(), 2 * 4);
+        assert!(plan.triggers.iter().all(|trigger| trigger.needs == 1));
     }
 
     #[test]
