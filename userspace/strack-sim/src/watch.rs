@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(seen.halved(), 3.0);
         assert_eq!(seen.restored(6 * USEC), 3.0);
         assert_eq!(windows(&[100, 51]).halved(), f64::INFINITY);
-        assert_eq!(windows(&[100, 40, 99]).restored(2 * USEC), f64::INFINITY);
+        assert_eq!(windows(&[100, 40, 98]).restored(2 * USEC), f64::INFINITY);
     }
 
     #[test]

@@ -130,15 +130,7 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         MEASURES[2].0,
         "sqrt(60/(16 k))",
     ];
-    let points = |column: &[f64]| {
-        let paths = PUBLISHED.iter().map(|(paths, _)| f64::from(*paths));
-        paths.zip(column.iter().copied()).collect::<Vec<_>>()
-    };
-    let published: Vec<f64> = PUBLISHED.iter().map(|(_, percent)| *percent).collect();
-    let mut lines = vec![Line::new("published", points(&published))];
-    for ((name, _), column) in MEASURES.iter().zip(&columns) {
-        lines.push(Line::new(name, points(column)));
-    }
+    let lines = lines(MEASURES.iter().map(|(name, _)| *name).zip(&columns));
     Ok(Section {
         title: "Stellar, figure 12: imbalance of a ToR's uplinks",
         text: format!(
@@ -165,6 +157,18 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
             &lines,
         )?),
     })
+}
+
+/// What was published and some columns beside it, as lines of a plot.
+pub(super) fn lines<'a>(columns: impl Iterator<Item = (&'a str, &'a Vec<f64>)>) -> Vec<Line> {
+    let paths = PUBLISHED.map(|(paths, _)| f64::from(paths));
+    let line = |name: &str, column: &[f64]| {
+        let points = paths.into_iter().zip(column.iter().copied());
+        Line::new(name, points.collect())
+    };
+    let published = line("published", &PUBLISHED.map(|(_, percent)| percent));
+    let columns = columns.map(|(name, column)| line(name, column));
+    [published].into_iter().chain(columns).collect()
 }
 
 /// The factor that brings a column closest to what was published, on a logarithmic

@@ -8,10 +8,10 @@
 //! each, hashing gives what was published up to 128 paths, and then goes on falling. So
 //! several ways in which more paths might be no better are put beside it.
 
+use super::figure12::lines;
 use super::figure12::measure;
 use super::figure12::PUBLISHED;
 use super::plot;
-use super::plot::Line;
 use super::words;
 use super::Paper;
 use super::Section;
@@ -92,15 +92,8 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         last.push(format!("{off:.0} %"));
     }
     rows.push(last);
-    let points = |column: &[f64]| {
-        let paths = PUBLISHED.iter().map(|(paths, _)| f64::from(*paths));
-        paths.zip(column.iter().copied()).collect::<Vec<_>>()
-    };
-    let published: Vec<f64> = PUBLISHED.iter().map(|(_, percent)| *percent).collect();
-    let mut lines = vec![Line::new("published", points(&published))];
-    for (name, column) in columns.iter().filter(|(name, _)| PLOTTED.contains(name)) {
-        lines.push(Line::new(name, points(column)));
-    }
+    let plotted = columns.iter().filter(|(name, _)| PLOTTED.contains(name));
+    let lines = lines(plotted.map(|(name, column)| (*name, column)));
     let mut head = vec!["paths", "published"];
     head.extend(columns.iter().map(|(name, _)| *name));
     Ok(Section {

@@ -88,18 +88,12 @@ impl<'a> Job<'a> {
 /// What is being done.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// So many sections are to be made.
-    Sections(usize),
-    /// This section begins.
-    Section(&'a str),
-    /// So many runs are needed for it.
+    /// So many runs are needed.
     Runs(usize),
     /// This run begins.
     Run(&'a str),
     /// A run is over.
     Ran,
-    /// A section is made.
-    Made,
 }
 
 /// What makes a section.
@@ -118,24 +112,26 @@ const SECTIONS: [(&str, Maker); 9] = [
     ("roce", roce::section),
 ];
 
+/// Names of the sections that contain `only`, or all.
+pub fn sections(only: Option<&str>) -> Result<Vec<&'static str>, BadInput> {
+    let names = SECTIONS.map(|(name, _)| name);
+    let wanted = names
+        .iter()
+        .filter(|name| only.is_none_or(|word| name.contains(word)));
+    let wanted: Vec<_> = wanted.copied().collect();
+    if wanted.is_empty() {
+        return bad(format!("no such section: {}", names.join(", ")));
+    }
+    Ok(wanted)
+}
+
 impl Paper<'_> {
-    /// The sections whose names contain `only`, or all.
-    pub fn sections(&mut self, only: Option<&str>) -> Result<Vec<Section>, BadInput> {
-        let wanted = |name: &str| only.is_none_or(|word| name.contains(word));
-        let sections = SECTIONS.iter().filter(|(name, _)| wanted(name));
-        let sections: Vec<_> = sections.collect();
-        if sections.is_empty() {
-            let names = SECTIONS.map(|(name, _)| name);
-            return bad(format!("no such section: {}", names.join(", ")));
+    /// Makes a section.
+    pub fn section(&mut self, name: &str) -> Result<Section, BadInput> {
+        match SECTIONS.iter().find(|(of, _)| *of == name) {
+            Some((_, make)) => make(self),
+            None => bad(format!("no section '{name}'")),
         }
-        (self.progress)(Progress::Sections(sections.len()));
-        let mut made = Vec::new();
-        for (name, section) in sections {
-            (self.progress)(Progress::Section(name));
-            made.push(section(self)?);
-            (self.progress)(Progress::Made);
-        }
-        Ok(made)
     }
 
     /// Runs scenarios, several at a time. What comes out does not depend on how many.
