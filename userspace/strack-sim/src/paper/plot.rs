@@ -65,6 +65,8 @@ fn draw(svg: &mut String, title: &str, x: &str, y: &str, lines: &[Line]) -> Draw
         least(&mut all().map(|p| p.1)),
         most(&mut all().map(|p| p.1)),
     );
+    // From a power of two to another one, as the marks of both axes are.
+    let (low, high) = (low.log2().floor().exp2(), high.log2().ceil().exp2());
     let root = SVGBackend::with_string(svg, (760, 420)).into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
@@ -73,10 +75,17 @@ fn draw(svg: &mut String, title: &str, x: &str, y: &str, lines: &[Line]) -> Draw
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d(
-            (left..right).log_scale(),
-            (low * 0.8..high * 1.2).log_scale(),
+            (left..right).log_scale().base(2.0),
+            (low..high).log_scale().base(2.0),
         )?;
-    chart.configure_mesh().x_desc(x).y_desc(y).draw()?;
+    chart
+        .configure_mesh()
+        .max_light_lines(1)
+        .x_label_formatter(&|x| format!("{x:.0}"))
+        .y_label_formatter(&|y| format!("{y:.0}"))
+        .x_desc(x)
+        .y_desc(y)
+        .draw()?;
     for (line, color) in lines.iter().zip(COLORS) {
         chart
             .draw_series(LineSeries::new(
@@ -119,6 +128,7 @@ fn draw_bars(
     chart
         .configure_mesh()
         .disable_x_mesh()
+        .max_light_lines(1)
         .disable_x_axis()
         .y_desc(y)
         .draw()?;
