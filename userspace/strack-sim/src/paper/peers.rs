@@ -129,11 +129,9 @@ pub(super) fn section(paper: &mut Paper<'_>) -> Result<Section, BadInput> {
                connections, which have 16 paths with 16 windows. Over a slow uplink it is the \
                other way round: a window of its own knows that its path is slow, while oblivious \
                spraying over one window goes on sending its share there. One window and paths \
-               that are avoided when they answer with marks are as good as that on the even \
-               fabric, far better over the slow uplink, and the best over the dead one. Ahead of \
-               it over the slow uplink are transports with windows for few paths, which need not \
-               find out about 128; MP-RDMA, which flow control spares all losses; and switches \
-               that take the shortest queue. None of these helps over the dead one. RoCEv2 and \
+               that are avoided when they answer with marks have the better of both. Ahead of it \
+               over the slow uplink are MP-RDMA, which flow control spares all losses, and \
+               switches that take the shortest queue: neither helps over the dead one. RoCEv2 and \
                MP-RDMA expect a network that loses nothing and wait 67 ms for an answer, so over \
                a dead uplink they are not done in the time there is."
             .to_string(),
