@@ -4,8 +4,8 @@
  * settings and counters, one a line.
  *
  * NAME is netns (the path of one, or "none"), address (16 bytes in hexadecimal),
- * first-port, last-port, endpoints, regions, queues, quota (bytes), buffers (bytes), or
- * rate (connections a second).
+ * first-port, last-port, endpoints, regions, queues, quota (bytes), buffers (bytes),
+ * rate (connections a second), zerocopy (off, adaptive, always), or loans (bytes).
  *
  * vsettings --make PREFIX FIRST COUNT: makes devices with numbers from FIRST on, as "vdpa
  * dev add" makes one, without a process for each.
@@ -90,6 +90,23 @@ static int ask(struct request *req, void (*answer)(const struct nlattr *attr))
 	}
 }
 
+static const char * const zerocopy[] = {
+	[VSTELLAR_ZEROCOPY_OFF] = "off",
+	[VSTELLAR_ZEROCOPY_ADAPTIVE] = "adaptive",
+	[VSTELLAR_ZEROCOPY_ALWAYS] = "always",
+};
+
+#define ZEROCOPY_NAMES	(sizeof(zerocopy) / sizeof(zerocopy[0]))
+
+static uint32_t zerocopy_of(const char *name)
+{
+	for (uint32_t i = 0; i < ZEROCOPY_NAMES; i++)
+		if (!strcmp(zerocopy[i], name))
+			return i;
+	fail(name, EINVAL);
+	return 0;
+}
+
 static uint16_t family_id;
 
 static void find_id(const struct nlattr *attr)
@@ -116,6 +133,10 @@ static void print_stat(const struct nlattr *attr)
 		[VSTELLAR_A_STATS_PINNED] = "pinned",
 		[VSTELLAR_A_STATS_PINNED_PEAK] = "pinned-peak",
 		[VSTELLAR_A_STATS_KICKS] = "kicks",
+		[VSTELLAR_A_STATS_LENT] = "lent",
+		[VSTELLAR_A_STATS_LENT_TOTAL] = "lent-total",
+		[VSTELLAR_A_STATS_LENT_COPIED] = "lent-copied",
+		[VSTELLAR_A_STATS_LOANS_REFUSED] = "loans-refused",
 	};
 
 	if (attr->nla_type <= VSTELLAR_A_STATS_MAX && names[attr->nla_type])
@@ -134,6 +155,7 @@ static void print(const struct nlattr *attr)
 		[VSTELLAR_A_DEV_PIN_QUOTA] = "quota",
 		[VSTELLAR_A_DEV_BUFFER_QUOTA] = "buffers",
 		[VSTELLAR_A_DEV_CONNECTION_RATE] = "rate",
+		[VSTELLAR_A_DEV_LOAN_QUOTA] = "loans",
 	};
 	const uint8_t *bytes = (uint8_t *)attr + NLA_HDRLEN;
 	unsigned int type = attr->nla_type & NLA_TYPE_MASK;
@@ -148,6 +170,10 @@ static void print(const struct nlattr *attr)
 		for (int i = 0; i < 16; i++)
 			printf("%02x", bytes[i]);
 		putchar('\n');
+		return;
+	case VSTELLAR_A_DEV_ZEROCOPY:
+		if (number(attr) < ZEROCOPY_NAMES)
+			printf("zerocopy %s\n", zerocopy[number(attr)]);
 		return;
 	case VSTELLAR_A_DEV_STATS:
 		while (at + NLA_HDRLEN < attr->nla_len) {
@@ -206,6 +232,11 @@ static void put_setting(struct request *req, char *setting)
 		put(req, VSTELLAR_A_DEV_BUFFER_QUOTA, &n, sizeof(n));
 	} else if (!strcmp(setting, "rate")) {
 		put(req, VSTELLAR_A_DEV_CONNECTION_RATE, &n32, sizeof(n32));
+	} else if (!strcmp(setting, "zerocopy")) {
+		n32 = zerocopy_of(value);
+		put(req, VSTELLAR_A_DEV_ZEROCOPY, &n32, sizeof(n32));
+	} else if (!strcmp(setting, "loans")) {
+		put(req, VSTELLAR_A_DEV_LOAN_QUOTA, &n, sizeof(n));
 	} else {
 		fail(setting, EINVAL);
 	}

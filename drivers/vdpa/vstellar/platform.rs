@@ -40,6 +40,7 @@ use crate::{
             KernelMemory,
             Pinned, //
         },
+        loan::Bank,
         net::Net,
         page::{
             self,
@@ -107,6 +108,8 @@ type DeviceMemory = Memory<Backing, Pages>;
 #[pin_data]
 pub(crate) struct Platform {
     vdpa: Vdpa,
+    /// What is lent of its memory.
+    bank: Bank,
     /// Where its connections are made. Changes only while no driver is at work.
     #[pin]
     net: Mutex<Option<Net>>,
@@ -167,6 +170,7 @@ impl Platform {
     pub(crate) fn new(vdpa: Vdpa, quota: u64) -> impl PinInit<Platform, Error> {
         try_pin_init!(Platform {
             vdpa,
+            bank: Bank::new()?,
             net <- new_mutex!(None, "vstellar::Platform::net"),
             inner <- new_spinlock_irq!(Inner {
                 memory: Memory::new(Limits { regions: 0, blocks: 0, pages: 0 })
@@ -199,6 +203,11 @@ impl Platform {
         }
         drop(inner);
         Ok(())
+    }
+
+    /// What is lent of its memory.
+    pub(crate) fn bank(&self) -> &Bank {
+        &self.bank
     }
 
     /// Assigns a namespace, or none.

@@ -167,6 +167,10 @@ impl Transport for Platform {
         socket.inner.shutdown(how).map_err(status)
     }
 
+    fn abort(&self, socket: &mut Socket) -> Result {
+        socket.inner.abort().map_err(status)
+    }
+
     fn set_option(&self, socket: &mut Socket, option: EpOption, value: &[u8]) -> Result<Value> {
         options::set(&socket.inner, option, value)?;
         options::get(&socket.inner, option)
@@ -189,7 +193,7 @@ impl Transport for Platform {
     }
 
     fn close(&self, socket: Socket, abort: bool, _: &mut Emtt) {
-        // entries use no memory region for longer than a copy
+        // entries use no memory region for longer than a call: what is lent has references of its own
         socket.inner.close(abort);
     }
 }

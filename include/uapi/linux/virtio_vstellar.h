@@ -142,6 +142,8 @@ struct virtio_vstellar_config {
  * @VIRTIO_VSTELLAR_CMD_EP_SHUTDOWN: struct virtio_vstellar_ep_shutdown in
  * @VIRTIO_VSTELLAR_CMD_EP_DESTROY: struct virtio_vstellar_ep_destroy in; when
  *	it was answered the device does not touch the rings or buffers any more
+ *	(with VIRTIO_VSTELLAR_F_ZC and VIRTIO_VSTELLAR_DESTROY_ABORT, packets on
+ *	their way may still have buffers of entries that were not completed)
  * @VIRTIO_VSTELLAR_CMD_EP_SETOPT: struct virtio_vstellar_ep_opt and the value
  *	in, the value in effect out
  * @VIRTIO_VSTELLAR_CMD_EP_GETOPT: struct virtio_vstellar_ep_opt in, with the
@@ -444,6 +446,8 @@ struct virtio_vstellar_ep_accept_resp {
 #define VIRTIO_VSTELLAR_SHUT_RD		0
 #define VIRTIO_VSTELLAR_SHUT_WR		1
 #define VIRTIO_VSTELLAR_SHUT_RDWR	2
+/* with VIRTIO_VSTELLAR_F_ZC: reset the connection, and tell when buffers are free */
+#define VIRTIO_VSTELLAR_SHUT_ABORT	3
 
 /**
  * struct virtio_vstellar_ep_shutdown - end one direction or both

@@ -10,6 +10,20 @@
 #define VSTELLAR_FAMILY_NAME	"vstellar"
 #define VSTELLAR_FAMILY_VERSION	1
 
+/**
+ * enum vstellar_zerocopy
+ * @VSTELLAR_ZEROCOPY_OFF: Payload out of the guest is copied once.
+ * @VSTELLAR_ZEROCOPY_ADAPTIVE: Packets refer to the guest's pages, if its
+ *   driver agrees, unless the kernel has been copying them afterwards, as it
+ *   does for receivers on the same host.
+ * @VSTELLAR_ZEROCOPY_ALWAYS: The same, also where that makes it slower.
+ */
+enum vstellar_zerocopy {
+	VSTELLAR_ZEROCOPY_OFF,
+	VSTELLAR_ZEROCOPY_ADAPTIVE,
+	VSTELLAR_ZEROCOPY_ALWAYS,
+};
+
 enum {
 	VSTELLAR_A_STATS_PIN_HITS = 1,
 	VSTELLAR_A_STATS_PIN_MISSES,
@@ -18,6 +32,10 @@ enum {
 	VSTELLAR_A_STATS_PINNED,
 	VSTELLAR_A_STATS_PINNED_PEAK,
 	VSTELLAR_A_STATS_KICKS,
+	VSTELLAR_A_STATS_LENT,
+	VSTELLAR_A_STATS_LENT_TOTAL,
+	VSTELLAR_A_STATS_LENT_COPIED,
+	VSTELLAR_A_STATS_LOANS_REFUSED,
 
 	__VSTELLAR_A_STATS_MAX,
 	VSTELLAR_A_STATS_MAX = (__VSTELLAR_A_STATS_MAX - 1)
@@ -38,6 +56,8 @@ enum {
 	VSTELLAR_A_DEV_STATS,
 	VSTELLAR_A_DEV_BUFFER_QUOTA,
 	VSTELLAR_A_DEV_CONNECTION_RATE,
+	VSTELLAR_A_DEV_ZEROCOPY,
+	VSTELLAR_A_DEV_LOAN_QUOTA,
 
 	__VSTELLAR_A_DEV_MAX,
 	VSTELLAR_A_DEV_MAX = (__VSTELLAR_A_DEV_MAX - 1)

@@ -17,6 +17,7 @@ pub const F_CC: u32 = 4;
 pub const F_SHADOW_DB: u32 = 5;
 pub const F_LAZY_PIN: u32 = 7;
 pub const F_STATS: u32 = 8;
+pub const F_ZC: u32 = 9;
 pub const F_QUIESCE: u32 = 10;
 
 pub const S_LINK_UP: u32 = 1;
@@ -37,6 +38,11 @@ pub const EP_LISTENER: u16 = 1;
 pub const NO_SLOT: u32 = 0xffff_ffff;
 
 pub const AF_INET6: u16 = 1;
+
+pub const SHUT_RD: u32 = 0;
+pub const SHUT_WR: u32 = 1;
+pub const SHUT_RDWR: u32 = 2;
+pub const SHUT_ABORT: u32 = 3;
 
 pub const DESTROY_ABORT: u32 = 1;
 

@@ -31,6 +31,7 @@ pub mod device;
 pub mod doorbell;
 pub mod emtt;
 pub mod event_index;
+pub mod fifo;
 pub mod memory;
 pub mod queue;
 pub mod shared;

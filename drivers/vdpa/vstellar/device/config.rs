@@ -19,7 +19,7 @@ use crate::{
     }, //
 };
 
-const fn bit(number: u32) -> u64 {
+pub(super) const fn bit(number: u32) -> u64 {
     1 << number
 }
 
@@ -34,6 +34,7 @@ pub(crate) const FEATURES: u64 = bit(VIRTIO_F_VERSION_1)
     | bit(abi::F_CC)
     | bit(abi::F_LAZY_PIN)
     | bit(abi::F_STATS)
+    | bit(abi::F_ZC)
     | bit(abi::F_QUIESCE);
 
 /// What no driver can do without.

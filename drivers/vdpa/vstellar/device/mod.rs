@@ -71,7 +71,7 @@ enum Run {
 #[pin_data]
 pub(crate) struct Device {
     vdpa: Vdpa,
-    /// The features that it offers.
+    /// The features that it offers if its settings allow them.
     offered: u64,
     /// Held while the work is started or stopped, which waits for its end.
     #[pin]
@@ -209,12 +209,12 @@ impl Device {
 
     /// See [`Device::new`].
     pub(crate) fn offered(&self) -> u64 {
-        self.offered
+        settings::features(self.offered, &self.state.lock().settings)
     }
 
     /// Takes the driver's choice of features. Zero is the bus's way to say that there is none yet.
     pub(crate) fn set_features(&self, features: u64) -> Result {
-        if features != 0 && !config::acceptable(features, self.offered, self.vdpa.has_mm()) {
+        if features != 0 && !config::acceptable(features, self.offered(), self.vdpa.has_mm()) {
             return Err(EINVAL);
         }
         let mut state = self.state.lock();
@@ -246,6 +246,7 @@ impl Device {
             match ModuleInUse::new() {
                 Some(in_use) => {
                     *run = Run::On(in_use);
+                    self.platform.bank().open(&self.vdpa);
                     self.vdpa.start_work();
                 }
                 None => self.state.lock().status |= NEEDS_RESET,
@@ -261,6 +262,8 @@ impl Device {
         }
         let mut state = self.state.lock();
         state.reset(&self.platform);
+        // loans that are out stay so, and concern no driver that comes
+        self.platform.bank().close();
         self.platform.settle();
         drop(state);
         *run = Run::Off;
@@ -379,6 +382,7 @@ impl Device {
 
     pub(crate) fn stats(&self) -> vstellar_stats {
         let (counters, pinned) = self.platform.counters();
+        let device = *self.state.lock().model.counters();
         vstellar_stats {
             pin_hits: counters.hits,
             pin_misses: counters.misses,
@@ -386,7 +390,11 @@ impl Device {
             evictions: counters.evictions,
             pinned,
             pinned_peak: counters.peak.saturating_mul(PAGE_SIZE as u64),
-            kicks: self.state.lock().model.counters().kicks,
+            kicks: device.kicks,
+            lent: self.platform.bank().lent(),
+            lent_total: device.lent,
+            lent_copied: device.lent_copied,
+            loans_refused: device.loans_refused,
         }
     }
 

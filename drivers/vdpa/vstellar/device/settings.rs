@@ -2,15 +2,23 @@
 
 //! What an administrator decides about a device.
 
+use super::config::bit;
 use crate::{
     model::{
+        abi,
         device::{
-            Limits,
-            Policy, //
+            self,
+            Limits, //
         },
-        memory::BLOCK_SHIFT, //
+        memory::BLOCK_SHIFT,
+        work::lending::Policy, //
     },
-    sys::bindings::vstellar_settings, //
+    sys::bindings::{
+        vstellar_settings,
+        vstellar_zerocopy_VSTELLAR_ZEROCOPY_ADAPTIVE as ADAPTIVE,
+        vstellar_zerocopy_VSTELLAR_ZEROCOPY_ALWAYS as ALWAYS,
+        vstellar_zerocopy_VSTELLAR_ZEROCOPY_OFF as OFF, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -41,6 +49,8 @@ pub(crate) const DEFAULT: Settings = Settings {
     pin_quota: 256 << 20,
     buffer_quota: 256 << 20,
     connection_rate: 1000,
+    loan_quota: 64 << 20,
+    zerocopy: OFF,
 };
 
 /// Whether a device can be set like this. It has to be able to pin its rings.
@@ -49,11 +59,30 @@ pub(crate) fn check(settings: &Settings) -> Result {
         && (1..=ENDPOINTS).contains(&settings.max_endpoints)
         && settings.max_memory_regions <= MEMORY_REGIONS
         && (1..=COMPLETION_QUEUES).contains(&settings.max_completion_queues)
-        && settings.pin_quota >= 1 << BLOCK_SHIFT;
+        && settings.pin_quota >= 1 << BLOCK_SHIFT
+        && lending(settings).is_some();
     if good {
         Ok(())
     } else {
         Err(EINVAL)
+    }
+}
+
+/// Whether send buffers are lent; `None` if that is said by a number that means nothing.
+fn lending(settings: &Settings) -> Option<Policy> {
+    match settings.zerocopy {
+        OFF => Some(Policy::Off),
+        ADAPTIVE => Some(Policy::Adaptive),
+        ALWAYS => Some(Policy::Always),
+        _ => None,
+    }
+}
+
+/// Those of `features` that a device offers by it.
+pub(super) fn features(features: u64, settings: &Settings) -> u64 {
+    match lending(settings) {
+        Some(Policy::Off) | None => features & !bit(abi::F_ZC),
+        Some(_) => features,
     }
 }
 
@@ -64,17 +93,19 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         cqs: settings.max_completion_queues,
         mrs: settings.max_memory_regions,
         buffers: settings.buffer_quota,
+        lending: lending(settings).unwrap_or_default(),
+        loans: settings.loan_quota,
         ..Limits::default()
     }
 }
 
 /// What a device may do by it.
-pub(crate) fn policy(settings: &Settings) -> Policy {
-    Policy {
+pub(crate) fn policy(settings: &Settings) -> device::Policy {
+    device::Policy {
         ip: u128::from_be_bytes(settings.address),
         first_port: settings.first_port,
         last_port: settings.last_port,
         connections: settings.connection_rate,
-        ..Policy::new()
+        ..device::Policy::new()
     }
 }

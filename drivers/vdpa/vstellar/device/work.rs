@@ -92,7 +92,9 @@ impl State {
             self.unseen.doorbells = false;
             self.traffic.sweep(&mut self.model);
         }
+        let loans = self.traffic.collect(&mut self.model, platform);
         let traffic = self.traffic.serve(&mut self.model, platform, called);
+        let traffic = traffic.and(loans);
         let events = self.events(platform)?;
         Ok(commands.and(traffic).and(events))
     }

@@ -12,8 +12,10 @@
 
 #include "../../../../include/uapi/linux/strack.h"
 #include "../../../../include/uapi/linux/virtio_vstellar.h"
+#include "../../../../include/uapi/linux/vstellar.h"
 
 #include "area.h"
+#include "loan.h"
 #include "netlink.h"
 #include "socket.h"
 #include "vdpa.h"

@@ -7,6 +7,7 @@
 pub(crate) mod area;
 pub(crate) mod bindings;
 mod entry;
+pub(crate) mod loan;
 pub(crate) mod net;
 pub(crate) mod page;
 pub(crate) mod socket;

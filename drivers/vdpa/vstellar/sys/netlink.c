@@ -35,7 +35,11 @@ static int vstellar_nl_put_stats(struct sk_buff *skb, void *device)
 	    nla_put_uint(skb, VSTELLAR_A_STATS_EVICTIONS, stats.evictions) ||
 	    nla_put_uint(skb, VSTELLAR_A_STATS_PINNED, stats.pinned) ||
 	    nla_put_uint(skb, VSTELLAR_A_STATS_PINNED_PEAK, stats.pinned_peak) ||
-	    nla_put_uint(skb, VSTELLAR_A_STATS_KICKS, stats.kicks))
+	    nla_put_uint(skb, VSTELLAR_A_STATS_KICKS, stats.kicks) ||
+	    nla_put_uint(skb, VSTELLAR_A_STATS_LENT, stats.lent) ||
+	    nla_put_uint(skb, VSTELLAR_A_STATS_LENT_TOTAL, stats.lent_total) ||
+	    nla_put_uint(skb, VSTELLAR_A_STATS_LENT_COPIED, stats.lent_copied) ||
+	    nla_put_uint(skb, VSTELLAR_A_STATS_LOANS_REFUSED, stats.loans_refused))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -63,6 +67,8 @@ static int vstellar_nl_put(struct sk_buff *skb, const struct genl_info *info, co
 	    nla_put_uint(skb, VSTELLAR_A_DEV_PIN_QUOTA, set.pin_quota) ||
 	    nla_put_uint(skb, VSTELLAR_A_DEV_BUFFER_QUOTA, set.buffer_quota) ||
 	    nla_put_u32(skb, VSTELLAR_A_DEV_CONNECTION_RATE, set.connection_rate) ||
+	    nla_put_u32(skb, VSTELLAR_A_DEV_ZEROCOPY, set.zerocopy) ||
+	    nla_put_uint(skb, VSTELLAR_A_DEV_LOAN_QUOTA, set.loan_quota) ||
 	    vstellar_nl_put_stats(skb, device)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
@@ -141,6 +147,10 @@ static int vstellar_nl_set_one(const char *name, void *device, void *data)
 		set.buffer_quota = nla_get_uint(attrs[VSTELLAR_A_DEV_BUFFER_QUOTA]);
 	if (attrs[VSTELLAR_A_DEV_CONNECTION_RATE])
 		set.connection_rate = nla_get_u32(attrs[VSTELLAR_A_DEV_CONNECTION_RATE]);
+	if (attrs[VSTELLAR_A_DEV_ZEROCOPY])
+		set.zerocopy = nla_get_u32(attrs[VSTELLAR_A_DEV_ZEROCOPY]);
+	if (attrs[VSTELLAR_A_DEV_LOAN_QUOTA])
+		set.loan_quota = nla_get_uint(attrs[VSTELLAR_A_DEV_LOAN_QUOTA]);
 	if (attrs[VSTELLAR_A_DEV_NETNS_FD]) {
 		if (change_net)
 			return -EINVAL;

@@ -21,6 +21,8 @@ struct vstellar_settings {
 	u64 pin_quota;
 	u64 buffer_quota;
 	u32 connection_rate;
+	u32 zerocopy; /* enum vstellar_zerocopy */
+	u64 loan_quota;
 };
 
 /* what it has done since it was made; in bytes, where not counted */
@@ -32,6 +34,10 @@ struct vstellar_stats {
 	u64 pinned;
 	u64 pinned_peak;
 	u64 kicks;
+	u64 lent;
+	u64 lent_total;
+	u64 lent_copied;
+	u64 loans_refused;
 };
 
 int vstellar_netlink_register(void);

@@ -17,7 +17,7 @@ static const struct nla_policy vstellar_dev_get_nl_policy[VSTELLAR_A_DEV_NAME + 
 };
 
 /* VSTELLAR_CMD_DEV_SET - do */
-static const struct nla_policy vstellar_dev_set_nl_policy[VSTELLAR_A_DEV_CONNECTION_RATE + 1] = {
+static const struct nla_policy vstellar_dev_set_nl_policy[VSTELLAR_A_DEV_LOAN_QUOTA + 1] = {
 	[VSTELLAR_A_DEV_NAME] = { .type = NLA_NUL_STRING, .len = 63, },
 	[VSTELLAR_A_DEV_NETNS_FD] = { .type = NLA_U32, },
 	[VSTELLAR_A_DEV_NETNS_NONE] = { .type = NLA_FLAG, },
@@ -30,6 +30,8 @@ static const struct nla_policy vstellar_dev_set_nl_policy[VSTELLAR_A_DEV_CONNECT
 	[VSTELLAR_A_DEV_PIN_QUOTA] = { .type = NLA_UINT, },
 	[VSTELLAR_A_DEV_BUFFER_QUOTA] = { .type = NLA_UINT, },
 	[VSTELLAR_A_DEV_CONNECTION_RATE] = { .type = NLA_U32, },
+	[VSTELLAR_A_DEV_ZEROCOPY] = NLA_POLICY_MAX(NLA_U32, 2),
+	[VSTELLAR_A_DEV_LOAN_QUOTA] = { .type = NLA_UINT, },
 };
 
 /* Ops table for vstellar */
@@ -50,7 +52,7 @@ static const struct genl_split_ops vstellar_nl_ops[] = {
 		.cmd		= VSTELLAR_CMD_DEV_SET,
 		.doit		= vstellar_nl_dev_set_doit,
 		.policy		= vstellar_dev_set_nl_policy,
-		.maxattr	= VSTELLAR_A_DEV_CONNECTION_RATE,
+		.maxattr	= VSTELLAR_A_DEV_LOAN_QUOTA,
 		.flags		= GENL_ADMIN_PERM | GENL_CMD_CAP_DO,
 	},
 };

@@ -18,6 +18,7 @@
 
 #include "../../../../include/uapi/linux/strack.h"
 
+#include "loan.h"
 #include "socket.h"
 #include "vdpa.h"
 
@@ -173,6 +174,13 @@ int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how)
 	return kernel_sock_shutdown(socket->sock, how);
 }
 
+int vstellar_c_socket_abort(struct vstellar_socket *socket)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	return kernel_connect(socket->sock, (struct sockaddr_unsized *)&none, sizeof(none), 0);
+}
+
 bool vstellar_c_socket_woken(struct vstellar_socket *socket)
 {
 	/* most have not, and are asked often; who sets it calls for another round afterwards */
@@ -232,27 +240,32 @@ static const struct bio_vec *vstellar_bvec(const struct vstellar_piece *pieces)
 }
 
 static ssize_t vstellar_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
-			     unsigned int nr, size_t len, bool more)
+			     unsigned int nr, size_t len, bool more, struct vstellar_loan *loan)
 {
 	struct msghdr msg = {
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (more ? MSG_MORE : 0),
 	};
 
+	if (loan) {
+		msg.msg_flags |= MSG_SPLICE_PAGES | MSG_ZEROCOPY;
+		msg.msg_ubuf = vstellar_loan_ubuf(loan);
+	}
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, vstellar_bvec(pieces), nr, len);
 	return sock_sendmsg(socket->sock, &msg);
 }
 
 ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
-			       unsigned int nr, size_t len, bool more)
+			       unsigned int nr, size_t len, bool more,
+			       struct vstellar_loan *loan)
 {
-	ssize_t n = vstellar_send(socket, pieces, nr, len, more);
+	ssize_t n = vstellar_send(socket, pieces, nr, len, more, loan);
 
 	if (n != -EAGAIN)
 		return n;
 	set_bit(SOCK_NOSPACE, &socket->sock->flags);
 	/* ask to be woken, then look once more: there may be room by now */
 	smp_mb__after_atomic();
-	return vstellar_send(socket, pieces, nr, len, more);
+	return vstellar_send(socket, pieces, nr, len, more, loan);
 }
 
 /*

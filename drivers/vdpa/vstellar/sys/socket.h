@@ -11,6 +11,7 @@
 #include "area.h"
 
 struct net;
+struct vstellar_loan;
 struct vstellar_socket;
 struct vstellar_vdpa;
 
@@ -33,6 +34,8 @@ int vstellar_c_socket_connect(struct vstellar_socket *socket, const struct vstel
 int vstellar_c_socket_accept(struct vstellar_socket *socket, struct vstellar_socket **accepted);
 /* @how: SHUT_RD and so on */
 int vstellar_c_socket_shutdown(struct vstellar_socket *socket, int how);
+/* resets the connection, and is unconnected then */
+int vstellar_c_socket_abort(struct vstellar_socket *socket);
 int vstellar_c_socket_name(struct vstellar_socket *socket, bool peer,
 			   struct vstellar_address *address);
 
@@ -51,9 +54,13 @@ bool vstellar_c_socket_expired(struct vstellar_socket *socket);
 /* pieces of memory that a call receives into, at most */
 #define VSTELLAR_PIECES_MAX	64
 
-/* -EAGAIN if there is no room, or nothing there: the device's work is queued when there is */
+/*
+ * -EAGAIN if there is no room, or nothing there: the device's work is queued when there is.
+ * With @loan, packets refer to the pages themselves.
+ */
 ssize_t vstellar_c_socket_send(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
-			       unsigned int nr, size_t len, bool more);
+			       unsigned int nr, size_t len, bool more,
+			       struct vstellar_loan *loan);
 ssize_t vstellar_c_socket_recv(struct vstellar_socket *socket, const struct vstellar_piece *pieces,
 			       unsigned int nr, size_t len);
 

@@ -7,6 +7,7 @@ use super::{
         self,
         vstellar_address, //
     },
+    loan::Loan,
     net::Net,
     page::Pieces,
     vdpa::Vdpa, //
@@ -108,6 +109,12 @@ impl Socket {
         to_result(unsafe { bindings::vstellar_c_socket_shutdown(self.0.as_ptr(), how) })
     }
 
+    /// Resets the connection; the socket is not connected any more.
+    pub(crate) fn abort(&self) -> Result {
+        // SAFETY: By the type invariant.
+        to_result(unsafe { bindings::vstellar_c_socket_abort(self.0.as_ptr()) })
+    }
+
     /// Its own address, or the other end's.
     pub(crate) fn name(&self, peer: bool) -> Result<vstellar_address> {
         let mut address = vstellar_address {
@@ -168,12 +175,16 @@ impl Socket {
         unsafe { bindings::vstellar_c_socket_expired(self.0.as_ptr()) }
     }
 
-    /// Sends what there is room for; `EAGAIN` if there is none.
-    pub(crate) fn send(&self, data: &Pieces, more: bool) -> Result<usize> {
+    /// Sends what there is room for; `EAGAIN` if there is none. With a `loan`, packets refer to the memory
+    /// itself, for as long as they refer to the loan.
+    pub(crate) fn send(&self, data: &Pieces, more: bool, loan: Option<&Loan>) -> Result<usize> {
         let (pieces, number) = data.as_raw();
-        // SAFETY: By the type invariants: the memory of the pieces is there during the call.
+        let loan = loan.map_or(null_mut(), Loan::as_ptr);
+        // SAFETY: By the type invariants: the memory of the pieces is there during the call, and the pages
+        // stay pages of the same memory for as long as somebody has a reference to them.
         count(unsafe {
-            bindings::vstellar_c_socket_send(self.0.as_ptr(), pieces, number, data.bytes(), more)
+            let (socket, len) = (self.0.as_ptr(), data.bytes());
+            bindings::vstellar_c_socket_send(socket, pieces, number, len, more, loan)
         })
     }
 

@@ -322,7 +322,12 @@ fn directions_end_one_by_one() {
     assert_eq!(bench.refused(Op::EpShutdown, ep, &shut(1)), Status::State);
     bench.ok(Op::EpConnect, ep, &connect(PEER.ip, 7000));
     bench.device.connected(handle, Ok(()));
-    assert_eq!(bench.refused(Op::EpShutdown, ep, &shut(3)), Status::Inval);
+    assert_eq!(bench.refused(Op::EpShutdown, ep, &shut(4)), Status::Inval);
+    // to be told of free buffers takes F_ZC
+    assert_eq!(
+        bench.refused(Op::EpShutdown, ep, &shut(abi::SHUT_ABORT)),
+        Status::NotSupp
+    );
     let check = |bench: &mut Bench| {
         let endpoint = bench.device.endpoint(handle).unwrap();
         (endpoint.check_send(), endpoint.check_receive())
@@ -341,6 +346,39 @@ fn directions_end_one_by_one() {
     bench.device.connected(Handle::from_raw(ep), Ok(()));
     bench.ok(Op::EpShutdown, ep, &shut(2));
     assert_eq!(bench.state(ep) & 0xff, 5);
+    bench.finish();
+}
+
+#[test]
+fn an_endpoint_that_was_aborted_stays_for_its_buffers() {
+    let (mut bench, cq) = Bench::ready();
+    bench.device.set_features(FEATURES | (1 << abi::F_ZC));
+    let ep = bench.stream(cq, 1);
+    let handle = Handle::from_raw(ep);
+    let abort = wire().put32(abi::SHUT_ABORT).put32(0);
+    // there is no connection yet
+    assert_eq!(bench.refused(Op::EpShutdown, ep, &abort), Status::State);
+    bench.ok(Op::EpConnect, ep, &connect(PEER.ip, 7000));
+    bench.device.connected(handle, Ok(()));
+    let queues = bench.device.endpoint(handle).unwrap().queues.as_mut();
+    let send = &mut queues.unwrap().send.queue;
+    send.offer(1).unwrap();
+    send.take().unwrap();
+    bench.host.fail("abort", Status::Io);
+    assert_eq!(bench.refused(Op::EpShutdown, ep, &abort), Status::Io);
+    assert_eq!(bench.state(ep), 4);
+    bench.ok(Op::EpShutdown, ep, &abort);
+    assert_eq!(*bench.host.asked.borrow(), "abort");
+    assert_eq!(bench.state(ep), 6);
+    let endpoint = bench.device.endpoint(handle).unwrap();
+    assert_eq!(endpoint.error(), Status::Canceled);
+    // once more changes nothing; and it goes when its entries are completed, not before
+    bench.ok(Op::EpShutdown, ep, &abort);
+    let destroy = wire().put32(0).put32(0);
+    assert_eq!(bench.refused(Op::EpDestroy, ep, &destroy), Status::Busy);
+    let queues = bench.device.endpoint(handle).unwrap().queues.as_mut();
+    queues.unwrap().send.queue.complete().unwrap();
+    bench.ok(Op::EpDestroy, ep, &destroy);
     bench.finish();
 }
 

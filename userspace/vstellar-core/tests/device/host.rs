@@ -280,6 +280,11 @@ impl Transport for TestHost {
         self.check("shutdown")
     }
 
+    fn abort(&self, _socket: &mut Socket) -> Result {
+        *self.asked.borrow_mut() = "abort".into();
+        self.check("abort")
+    }
+
     fn set_option(&self, socket: &mut Socket, option: EpOption, value: &[u8]) -> Result<Value> {
         self.check("set_option")?;
         socket.options.insert(option as u32, value.to_vec());

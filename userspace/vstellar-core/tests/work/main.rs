@@ -9,5 +9,6 @@ mod completion;
 mod doorbell;
 mod entries;
 mod indices;
+mod lending;
 mod patience;
 mod roster;

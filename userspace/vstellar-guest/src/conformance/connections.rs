@@ -334,7 +334,7 @@ fn shutdown(world: &Conformance) -> Result<()> {
         "in no way",
         Op::EpShutdown,
         first,
-        &how(3),
+        &how(4),
         Status::Inval,
     )?;
     let listener = pair.listener;

@@ -59,6 +59,8 @@ pub enum Command<'a> {
     },
     /// A direction ends.
     EpShutdown(Direction),
+    /// The connection is reset, and the endpoint stays until its buffers are free.
+    EpAbort,
     /// The endpoint goes away.
     EpDestroy {
         /// Without sending what is left.

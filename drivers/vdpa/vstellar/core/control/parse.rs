@@ -187,9 +187,10 @@ fn ep_connect<'a>(fields: &mut Fields<'_>) -> Result<Command<'a>> {
 
 fn ep_shutdown<'a>(fields: &mut Fields<'_>) -> Result<Command<'a>> {
     Ok(Command::EpShutdown(match last32(fields)? {
-        0 => Direction::Read,
-        1 => Direction::Write,
-        2 => Direction::Both,
+        abi::SHUT_RD => Direction::Read,
+        abi::SHUT_WR => Direction::Write,
+        abi::SHUT_RDWR => Direction::Both,
+        abi::SHUT_ABORT => return Ok(Command::EpAbort),
         _ => return Err(Status::Inval),
     }))
 }

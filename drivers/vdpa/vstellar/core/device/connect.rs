@@ -11,6 +11,7 @@
 //! ```
 
 use super::super::{
+    abi,
     control::{
         Address,
         Direction, //
@@ -179,6 +180,27 @@ impl<H: Host> Device<H> {
         if direction != Direction::Write {
             self.ended(handle);
         }
+        Ok(())
+    }
+
+    /// Resets the connection of an endpoint that stays until its entries are completed, after which
+    /// nobody reads their buffers.
+    pub(super) fn ep_abort(&mut self, host: &H, handle: Handle) -> Result {
+        self.need(abi::F_ZC)?;
+        let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
+        endpoint.check_state(&[
+            EpState::Connecting,
+            EpState::Connected,
+            EpState::Closed,
+            EpState::Error,
+        ])?;
+        host.abort(&mut endpoint.socket)?;
+        if let Some(queues) = &mut endpoint.queues {
+            if let Some(lending) = &mut queues.lending {
+                lending.cut();
+            }
+        }
+        self.failed(handle, Status::Canceled);
         Ok(())
     }
 

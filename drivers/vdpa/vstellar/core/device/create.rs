@@ -23,6 +23,7 @@ use super::super::{
     table::Handle,
     work::{
         CompletionQueue,
+        Lending,
         WorkQueue, //
     },
 };
@@ -215,6 +216,11 @@ impl<H: Host> Device<H> {
     }
 
     fn open_queues(&self, host: &H, rings: &EpRings) -> Result<Queues<H::Ring>> {
+        let lending = self.has(abi::F_ZC).then(|| {
+            let (sends, _) = depths(rings);
+            Lending::new(self.limits.lending, sends)
+        });
+        let lending = lending.transpose()?;
         let send = self.open_ring(host, rings.sq, Access::READ)?;
         let receive = match self.open_ring(host, rings.rq, Access::READ) {
             Ok(receive) => receive,
@@ -231,6 +237,7 @@ impl<H: Host> Device<H> {
         Ok(Queues {
             send: work(send, rings.sq_log2, rings.send_cq),
             receive: work(receive, rings.rq_log2, rings.recv_cq),
+            lending,
             slot: rings.slot,
         })
     }

@@ -13,6 +13,7 @@ use super::super::{
     table::Handle,
     work::{
         CompletionQueue,
+        Lending,
         WorkQueue, //
     },
 };
@@ -70,6 +71,8 @@ pub struct Queues<R> {
     pub send: Work<R>,
     /// What is to be filled.
     pub receive: Work<R>,
+    /// What of the send queue is on loan, with F_ZC.
+    pub lending: Option<Lending>,
     /// Doorbell slot.
     pub slot: u32,
 }

@@ -91,6 +91,9 @@ pub trait Transport {
     /// Ends one direction or both.
     fn shutdown(&self, socket: &mut Self::Socket, direction: Direction) -> Result;
 
+    /// Resets the connection. The socket stays, and is not connected any more.
+    fn abort(&self, socket: &mut Self::Socket) -> Result;
+
     /// Sets an option; returns the value in effect.
     fn set_option(
         &self,

@@ -30,6 +30,7 @@ use super::{
         Handle,
         Table, //
     },
+    work::lending, //
 };
 
 mod buffers;
@@ -106,6 +107,10 @@ pub struct Limits {
     pub db_pages: u32,
     /// Bytes that all buffers of sockets have beyond the least that each has.
     pub buffers: u64,
+    /// Whether send buffers are lent to the transport.
+    pub lending: lending::Policy,
+    /// Bytes that may be on loan.
+    pub loans: u64,
 }
 
 impl Default for Limits {
@@ -122,6 +127,8 @@ impl Default for Limits {
             mr_len: 1 << 30,
             db_pages: 64,
             buffers: 256 << 20,
+            lending: lending::Policy::Off,
+            loans: 64 << 20,
         }
     }
 }
@@ -149,6 +156,12 @@ pub struct Counters {
     pub rx_bytes: u64,
     /// Connections established, either way.
     pub connections: u64,
+    /// Payload bytes lent to the transport.
+    pub lent: u64,
+    /// Of these, those that the kernel has copied after all.
+    pub lent_copied: u64,
+    /// Times that bytes were copied because too much was on loan.
+    pub loans_refused: u64,
 }
 
 /// The doorbell area.
@@ -342,6 +355,7 @@ impl<H: Host> Device<H> {
             }
             Command::EpAccept { endpoint } => self.ep_accept(host, object, *endpoint, payload, now),
             Command::EpShutdown(direction) => self.ep_shutdown(host, object, *direction),
+            Command::EpAbort => self.ep_abort(host, object),
             Command::EpDestroy { abort } => self.ep_destroy(host, object, *abort),
             Command::EpSetopt { option, value } => {
                 self.ep_setopt(host, object, *option, value, payload)

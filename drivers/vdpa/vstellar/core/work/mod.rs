@@ -20,6 +20,7 @@ use super::{
 };
 
 pub mod completion;
+pub mod lending;
 pub mod patience;
 pub mod receive;
 pub mod roster;
@@ -29,6 +30,11 @@ pub mod send;
 pub use completion::{
     Completion,
     CompletionQueue, //
+};
+pub use lending::{
+    Carried,
+    Lending,
+    Plan, //
 };
 pub use patience::Patience;
 pub use receive::ReceiveEntry;

@@ -4,7 +4,8 @@
 //!
 //! Bytes go straight between the guest's pages and the transport's. For as long as the call takes, each
 //! page has a reference, and its block is in use, so that a machine's memory is not unmapped before.
-//! The call does not wait for a peer, and the batch is empty again when it is over.
+//! The call does not wait for a peer, and the batch is empty again when it is over. If the memory is lent,
+//! packets have references of their own by then, and the block is not in use any more.
 
 use super::Turn;
 use crate::{
@@ -38,7 +39,7 @@ use kernel::{
 };
 
 /// Entries at most, with the one that a queue is at.
-const ENTRIES: usize = 16;
+pub(super) const ENTRIES: usize = 16;
 
 /// Those that come after it; no more than the bits of a word.
 const BEHIND: usize = ENTRIES - 1;
@@ -53,6 +54,8 @@ const BYTES: usize = 1 << 20;
 pub(super) struct Batch {
     pieces: Pieces,
     uses: KVec<Use>,
+    /// Bytes at most, of this one.
+    limit: usize,
     /// What comes after the entry that a queue is at.
     pub(super) sends: KVec<SendEntry>,
     pub(super) receives: KVec<ReceiveEntry>,
@@ -66,6 +69,7 @@ impl Batch {
         Batch {
             pieces: Pieces::new(),
             uses: KVec::new(),
+            limit: BYTES,
             sends: KVec::new(),
             receives: KVec::new(),
             joined: 0,
@@ -99,7 +103,12 @@ impl Batch {
         if self.pieces.is_full() {
             return 0;
         }
-        BYTES.saturating_sub(self.pieces.bytes())
+        self.limit.saturating_sub(self.pieces.bytes())
+    }
+
+    /// No more than so many bytes, until it is cleared.
+    pub(super) fn limit(&mut self, bytes: usize) {
+        self.limit = bytes;
     }
 
     /// The memory.
@@ -136,6 +145,7 @@ impl Batch {
     /// Forgets the entries and the memory.
     pub(super) fn clear(&mut self, platform: &Platform) {
         self.release(platform);
+        self.limit = BYTES;
         self.sends.clear();
         self.receives.clear();
         self.joined = 0;

@@ -21,7 +21,9 @@ use crate::{
         },
         table::Handle,
         work::{
+            Carried,
             Completion,
+            Lending,
             ReceiveEntry,
             SendEntry, //
         },
@@ -31,6 +33,39 @@ use crate::{
 };
 
 impl Turn<'_> {
+    /// An entry of the send queue has come to its end, and is completed when those before it are, and
+    /// nobody reads its memory any more.
+    pub(super) fn done(&mut self, carried: Carried) -> Result {
+        let Some(lending) = self.lending()? else {
+            return self.tell(&carried);
+        };
+        // there is room: it was asked for before the entry was taken
+        lending.push(carried).map_err(|_| Status::NoSpc)?;
+        self.settle()
+    }
+
+    /// Completes the entries that waited for loans which are back.
+    pub(super) fn settle(&mut self) -> Result {
+        while let Some(carried) = self.lending()?.and_then(Lending::pop) {
+            self.tell(&carried)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, carried: &Carried) -> Result {
+        let Carried {
+            wr_id,
+            len,
+            status,
+            op,
+            signaled,
+        } = *carried;
+        if signaled || status != Status::Ok {
+            return self.complete(true, wr_id, len, status, op, 0);
+        }
+        self.finish(true)
+    }
+
     /// Completes the first entry of a queue that is not, without a word.
     pub(super) fn finish(&mut self, send: bool) -> Result {
         self.count_done(send)?;
@@ -189,7 +224,11 @@ impl Turn<'_> {
             self.cancel(false, entry.wr_id)?;
         }
         for _ in 0..BUDGET {
-            let send = self.next_wr_id(true)?;
+            let send = if self.may_carry_out()? {
+                self.next_wr_id(true)?
+            } else {
+                None
+            };
             let receive = self.next_wr_id(false)?;
             if send.is_none() && receive.is_none() {
                 return Ok(Left::Nothing);
@@ -205,8 +244,16 @@ impl Turn<'_> {
     }
 
     fn cancel(&mut self, send: bool, wr_id: u64) -> Result {
-        let op = if send { 0 } else { abi::OP_RECV };
-        self.complete(send, wr_id, 0, Status::Canceled, op, 0)
+        if !send {
+            return self.complete(false, wr_id, 0, Status::Canceled, abi::OP_RECV, 0);
+        }
+        self.done(Carried {
+            wr_id,
+            len: 0,
+            status: Status::Canceled,
+            op: 0,
+            signaled: true,
+        })
     }
 
     fn next_wr_id(&mut self, send: bool) -> Result<Option<u64>> {

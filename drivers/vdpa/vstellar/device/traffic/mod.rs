@@ -7,7 +7,7 @@
 //! taken and completed in order; the one that a queue is at waits with the socket ([`sockets::Socket`])
 //! for room or for data. What lies in a queue at once is sent, or received, at once ([`batch`]).
 //! Payload is copied between the guest's pages and the transport's: an entry is done when the transport
-//! has its bytes, or the guest has.
+//! has its bytes, or the guest has. What is lent instead ([`model::work::lending`]) is done when it is back.
 
 use super::work::Left;
 use crate::{
@@ -52,6 +52,9 @@ const BUDGET: usize = 64;
 
 /// Calls of a socket for one queue in one round, each of a batch of entries.
 const CALLS: usize = 16;
+
+/// Loans that come back in one round.
+const LOANS: usize = 256;
 
 /// The endpoints of a device, as far as payload is concerned.
 pub(super) struct Traffic {
@@ -114,6 +117,28 @@ impl Traffic {
         left
     }
 
+    /// Takes notice of loans that came back.
+    pub(super) fn collect(&self, model: &mut Model, platform: &Platform) -> Left {
+        for _ in 0..LOANS {
+            let Some(back) = platform.bank().take() else {
+                return Left::Nothing;
+            };
+            let copied = if back.copied { back.bytes } else { 0 };
+            let counters = model.counters();
+            counters.lent_copied = counters.lent_copied.saturating_add(copied);
+            let Some(endpoint) = model.endpoint(Handle::from_raw(back.endpoint)) else {
+                continue;
+            };
+            if let Some(queues) = &mut endpoint.queues {
+                if let Some(lending) = &mut queues.lending {
+                    lending.returned(back.number, back.copied);
+                    endpoint.socket.kicked = true;
+                }
+            }
+        }
+        Left::More
+    }
+
     /// Notes which endpoints were kicked.
     pub(super) fn sweep(&self, model: &mut Model) {
         let mut sweep = Sweep::new();
@@ -172,7 +197,8 @@ impl Turn<'_> {
         };
         let offered = self.offer();
         let looks_again = offered.is_ok();
-        let left = offered.and_then(|()| {
+        let settled = self.settle();
+        let left = offered.and(settled).and_then(|()| {
             let sent = self.send()?;
             let received = self.receive()?;
             Ok(sent == Left::More || received == Left::More)
@@ -230,7 +256,10 @@ impl Turn<'_> {
                 }
                 self.model.connected(handle, Err(Status::TimedOut));
             }
-            (EpState::Connected, Err(status)) => self.model.failed(handle, status),
+            (EpState::Connected, Err(status)) => {
+                self.cut();
+                self.model.failed(handle, status);
+            }
             (EpState::Listening, _) if ready.readable() => self.model.pending(handle),
             _ => {}
         }
@@ -261,15 +290,16 @@ impl Turn<'_> {
 
     /// Asks for kicks from here on, or says when to look again.
     ///
-    /// A queue with an entry that waits for its socket is left behind, as while there is work: no
-    /// entry after that can be carried out before the socket has woken the device. And so is one that
-    /// is watched.
+    /// A queue with an entry that waits for its socket, or for a loan, is left behind, as while there is work:
+    /// no entry after that can be carried out before the device was woken for it. And so is one that is
+    /// watched.
     ///
     /// An index that was not believed stays another than what was seen. To look again would be to do so
     /// for ever, so that waits for a kick.
     fn rest(&mut self, looks_again: bool) -> Result<Left> {
+        let held = !self.may_carry_out()?;
         let socket = &mut self.endpoint()?.socket;
-        let waits = [socket.sending.is_some(), socket.receiving.is_some()];
+        let waits = [held || socket.sending.is_some(), socket.receiving.is_some()];
         let mut left = Left::Nothing;
         let mut behind = waits;
         let mut now = None;

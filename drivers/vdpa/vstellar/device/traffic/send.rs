@@ -3,6 +3,7 @@
 //! Send queues.
 
 use super::{
+    batch,
     Turn,
     CALLS, //
 };
@@ -20,6 +21,10 @@ use crate::{
             Status, //
         },
         work::{
+            lending,
+            Carried,
+            Lending,
+            Plan,
             Segment,
             SendEntry,
             SendOp,
@@ -30,7 +35,8 @@ use crate::{
     sockets::{
         self,
         Sending, //
-    }, //
+    },
+    sys::loan::Loan, //
 };
 use kernel::prelude::*;
 
@@ -54,6 +60,9 @@ impl Turn<'_> {
     /// Carries out what the driver has put into the send queue.
     pub(super) fn send(&mut self) -> Result<Left> {
         for _ in 0..CALLS {
+            if !self.may_carry_out()? {
+                return Ok(Left::Nothing);
+            }
             let endpoint = self.endpoint()?;
             if matches!(
                 endpoint.state(),
@@ -75,6 +84,7 @@ impl Turn<'_> {
                 Ok(Step::Ended) => {
                     self.endpoint()?.socket.sending = None;
                     self.sent(&sending.entry, Status::Ok)?;
+                    self.model.finished(self.handle);
                 }
                 Ok(Step::Sent(bytes)) => self.settle_sent(&sending, bytes)?,
                 Err(status) => {
@@ -113,7 +123,13 @@ impl Turn<'_> {
                 Ok(Some(sending))
             }
             Err(status) => {
-                self.complete(true, SendEntry::wr_id(&bytes), 0, status, 0, 0)?;
+                self.done(Carried {
+                    wr_id: SendEntry::wr_id(&bytes),
+                    len: 0,
+                    status,
+                    op: 0,
+                    signaled: true,
+                })?;
                 Err(status)
             }
         }
@@ -147,22 +163,100 @@ impl Turn<'_> {
             return Ok(Step::Ended);
         }
         self.batch.clear(self.platform);
-        let gathered = self.gather(entry, *done);
-        let sent = gathered.and_then(|more| {
-            let pieces = self.batch.pieces();
-            let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
-            match endpoint.socket.inner.send(pieces, more) {
-                Ok(sent) => Ok(Step::Sent(sent as u64)),
-                Err(error) if error == EAGAIN => Ok(Step::Wait),
-                Err(error) => Err(sockets::status(error)),
-            }
+        let plan = self.plan(entry.len.saturating_sub(*done))?;
+        if matches!(plan, Plan::Lend(_)) {
+            self.batch.limit(lending::MOST);
+        }
+        let gathered = self.gather(entry, *done, plan);
+        let sent = gathered.and_then(|more| match plan {
+            Plan::Lend(_) => self.lend(more),
+            _ => self.copy(more, plan == Plan::Refuse),
         });
         self.batch.release(self.platform);
         sent
     }
 
+    /// The transport copies the batch; if it was `refused` as a loan, that is counted.
+    fn copy(&mut self, more: bool, refused: bool) -> Result<Step> {
+        let Some(bytes) = self.hand_over(more, None)? else {
+            return Ok(Step::Wait);
+        };
+        let counters = self.model.counters();
+        counters.loans_refused = counters.loans_refused.saturating_add(refused.into());
+        if let Some(lending) = self.lending()? {
+            lending.copied(bytes as u64);
+        }
+        Ok(Step::Sent(bytes as u64))
+    }
+
+    /// The transport sends from the memory of the batch.
+    fn lend(&mut self, more: bool) -> Result<Step> {
+        let bank = self.platform.bank();
+        let Some(loan) = bank.loan(self.handle.raw()) else {
+            return self.copy(more, false);
+        };
+        let Some(bytes) = self.hand_over(more, Some(&loan))? else {
+            return Ok(Step::Wait);
+        };
+        let made = loan.make(bytes);
+        let counters = self.model.counters();
+        counters.lent = counters.lent.saturating_add(made.bytes);
+        if !made.out && made.copied {
+            counters.lent_copied = counters.lent_copied.saturating_add(made.bytes);
+        }
+        if let Some(lending) = self.lending()? {
+            if made.out {
+                lending.lent(made.number, made.bytes);
+            } else {
+                lending.copied(made.bytes);
+                lending.learn(made.copied);
+            }
+        }
+        Ok(Step::Sent(made.bytes))
+    }
+
+    /// Gives the transport the batch; how much it took, or none if it has no room.
+    fn hand_over(&mut self, more: bool, loan: Option<&Loan>) -> Result<Option<usize>> {
+        let pieces = self.batch.pieces();
+        let endpoint = self.model.endpoint(self.handle).ok_or(Status::NoEnt)?;
+        match endpoint.socket.inner.send(pieces, more, loan) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error == EAGAIN => Ok(None),
+            Err(error) => {
+                self.cut();
+                Err(sockets::status(error))
+            }
+        }
+    }
+
+    /// The socket is not connected any more.
+    pub(super) fn cut(&mut self) {
+        if let Ok(Some(lending)) = self.lending() {
+            lending.cut();
+        }
+    }
+
+    /// What to do with `len` bytes that are next.
+    fn plan(&mut self, len: u32) -> Result<Plan> {
+        let (limit, out) = (self.model.limits().loans, self.platform.bank().lent());
+        let Some(lending) = self.lending()? else {
+            return Ok(Plan::Copy);
+        };
+        Ok(lending.plan(u64::from(len), out, limit))
+    }
+
+    pub(super) fn lending(&mut self) -> Result<Option<&mut Lending>> {
+        Ok(self.queues()?.lending.as_mut())
+    }
+
+    /// Whether there is room to remember the entries of a batch until loans are back.
+    pub(super) fn may_carry_out(&mut self) -> Result<bool> {
+        let lending = self.lending()?;
+        Ok(lending.is_none_or(|lending| lending.has_room(batch::ENTRIES)))
+    }
+
     /// Adds what is left of an entry to the batch, and what comes after it. `true` if there is more.
-    fn gather(&mut self, entry: &SendEntry, done: u32) -> Result<bool> {
+    fn gather(&mut self, entry: &SendEntry, done: u32, plan: Plan) -> Result<bool> {
         if !self.gather_entry(entry, done)? {
             return Ok(true);
         }
@@ -174,7 +268,8 @@ impl Turn<'_> {
             let Ok(next) = next else {
                 return Ok(more);
             };
-            let alone = next.op != SendOp::Send || next.table.is_some();
+            let alone =
+                next.op != SendOp::Send || next.table.is_some() || !plan.takes(u64::from(next.len));
             if alone || self.batch.is_full() {
                 return Ok(true);
             }
@@ -266,18 +361,12 @@ impl Turn<'_> {
 
     /// An entry has come to its end.
     pub(super) fn sent(&mut self, entry: &SendEntry, status: Status) -> Result {
-        let (len, op) = match status {
-            Status::Ok => (entry.len, entry.op.code()),
-            _ => (0, entry.op.code()),
-        };
-        if entry.signaled || status != Status::Ok {
-            self.complete(true, entry.wr_id, len, status, op, 0)?;
-        } else {
-            self.finish(true)?;
-        }
-        if entry.op == SendOp::Fin && status == Status::Ok {
-            self.model.finished(self.handle);
-        }
-        Ok(())
+        self.done(Carried {
+            wr_id: entry.wr_id,
+            len: if status == Status::Ok { entry.len } else { 0 },
+            status,
+            op: entry.op.code(),
+            signaled: entry.signaled,
+        })
     }
 }
