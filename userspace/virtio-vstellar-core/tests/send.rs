@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use virtio_vstellar_core::{
-    send::{SendQueue, DEPTH},
+    send::{SendQueue, DEPTH, ENTRY_MAX},
     Broken,
 };
 use vstellar_core::work::{SendEntry, SendOp, SendRules};
@@ -45,6 +45,24 @@ fn an_entry_says_where_its_bytes_are() {
     assert_eq!(segment.span.first(), ADDR + 700);
     assert_eq!(segment.span.len(), 10);
     assert_eq!(queue.used(), 710);
+}
+
+#[test]
+fn a_large_ring_has_entries_of_a_part_of_it() {
+    let mut queue = SendQueue::new(KEY, ADDR, 1 << 20);
+    assert!(queue.is_idle());
+    assert_eq!((queue.room().len, queue.room().all), (ENTRY_MAX, 1 << 20));
+    assert!(queue.push(ENTRY_MAX + 1, false).is_none());
+    // all of it can be on its way
+    let mut pushed = 0;
+    while queue.push(ENTRY_MAX, false).is_some() {
+        pushed += 1;
+    }
+    assert_eq!(pushed * ENTRY_MAX, 1 << 20);
+    queue.complete(pushed - 1).unwrap();
+    assert!(!queue.is_idle());
+    queue.complete(pushed).unwrap();
+    assert!(queue.is_idle());
 }
 
 #[test]

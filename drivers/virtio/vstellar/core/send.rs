@@ -23,6 +23,10 @@ pub const SQE_SIZE: usize = 64;
 /// Most entries that are not complete.
 pub const DEPTH: u32 = 64;
 
+/// Most bytes of an entry. Several are to be on their way, even where an entry is complete only when all
+/// of it was acknowledged.
+pub const ENTRY_MAX: u32 = 64 << 10;
+
 /// Entries after which the device is asked to tell.
 const QUIET_ENTRIES: u32 = DEPTH / 4;
 
@@ -111,7 +115,8 @@ impl SendQueue {
         }
         let free = self.capacity.saturating_sub(self.used());
         let behind = self.capacity.saturating_sub(offset);
-        let len = free.min(behind).min(self.capacity / 4);
+        let most = (self.capacity / 4).min(ENTRY_MAX);
+        let len = free.min(behind).min(most);
         let all = if places > 1 { free } else { len };
         Room { offset, len, all }
     }
@@ -201,6 +206,11 @@ impl SendQueue {
     /// The stream was ended, and the device has taken notice of it.
     pub fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| fin == self.done)
+    }
+
+    /// All that was pushed is complete.
+    pub fn is_idle(&self) -> bool {
+        self.entries() == 0
     }
 
     /// The stream was ended.

@@ -68,6 +68,7 @@ static void vsg_undo(struct vsg_sock *vs)
 
 	/* whoever waits for something of the connection learns that it is gone */
 	sk->sk_disconnects++;
+	vsg_endpoint_drain(vs);
 	vsg_endpoint_close(vs, true);
 	vs->phase = VSG_IDLE;
 	vs->told = false;

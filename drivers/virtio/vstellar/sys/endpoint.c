@@ -10,6 +10,9 @@
 
 #include "guest.h"
 
+/* How long an aborted connection may keep a program for its packets. */
+#define VSG_DRAIN	HZ
+
 /*
  * --- doorbells ------------------------------------------------------------
  *
@@ -68,11 +71,14 @@ static int vsg_endpoint_memory(struct vsg_sock *vs)
 {
 	struct vsg_device *dev = vs->dev;
 	struct vsg_queues *queues;
+	u32 bytes = VSG_TX_BYTES;
+	u64 tx;
 	int err;
 
 	err = vsg_block_get(dev, &vs->block);
 	if (err)
 		return err;
+	tx = vs->block.iova + VSG_TX;
 	err = vsg_slot_get(dev, &vs->slot);
 	if (err)
 		goto put_block;
@@ -80,17 +86,22 @@ static int vsg_endpoint_memory(struct vsg_sock *vs)
 	vs->cq = vsg_cq_get(dev);
 	if (!vs->cq)
 		goto put_slot;
-	queues = vsg_queues_new(vs->key, vs->block.iova + VSG_TX, VSG_TX_BYTES,
-				vs->block.iova + VSG_RX, VSG_RX_BYTES);
+	/* without, it is slower where the peer is far */
+	if (!vsg_large_get(dev, &vs->large)) {
+		tx = vs->large.iova;
+		bytes = VSG_LARGE;
+	}
+	queues = vsg_queues_new(vs->key, tx, bytes, vs->block.iova + VSG_RX, VSG_RX_BYTES);
 	if (!queues)
-		goto put_cq;
+		goto put_large;
 	spin_lock_bh(&vs->lock);
 	vs->queues = queues;
 	vs->doorbell = vsg_slot(dev, vs->slot);
 	spin_unlock_bh(&vs->lock);
 	return 0;
 
-put_cq:
+put_large:
+	vsg_large_put(dev, &vs->large);
 	vsg_cq_put(dev, vs->cq);
 put_slot:
 	vsg_slot_put(dev, vs->slot);
@@ -179,6 +190,86 @@ static void vsg_endpoint_destroy(struct vsg_sock *vs, bool abort)
 }
 
 /*
+ * With vs->lock. Whether the endpoint can go as soon as the program lets it: what was sent
+ * is the device's or has failed, and the device reads no memory for it.
+ */
+bool vsg_done_with(struct vsg_sock *vs)
+{
+	if (!vs->queues)
+		return true;
+	if (!vs->dev->lends || vsg_device_dead(vs->dev))
+		return vs->failed || vsg_send_finished(vs->queues);
+	vsg_send_catch_up(vs->queues, le32_to_cpu(READ_ONCE(vs->doorbell->sq_ci)));
+	return vsg_send_idle(vs->queues) && (vs->failed || vsg_send_has_fin(vs->queues));
+}
+
+/* Whether the device may be sending from the endpoint's memory. */
+static bool vsg_is_lent(struct vsg_sock *vs)
+{
+	bool lent = false;
+
+	if (!vs->dev->lends || vsg_device_dead(vs->dev))
+		return false;
+	spin_lock_bh(&vs->lock);
+	if (vs->queues) {
+		vsg_send_catch_up(vs->queues, le32_to_cpu(READ_ONCE(vs->doorbell->sq_ci)));
+		lent = !vsg_send_idle(vs->queues);
+	}
+	spin_unlock_bh(&vs->lock);
+	return lent;
+}
+
+/*
+ * Resets a connection whose memory the device may be sending from. It completes all
+ * entries then, each when no packet has its bytes any more. False if there is nothing to
+ * wait for.
+ */
+bool vsg_endpoint_abort(struct vsg_sock *vs)
+{
+	struct virtio_vstellar_ep_shutdown abort = {
+		.how = cpu_to_le32(VIRTIO_VSTELLAR_SHUT_ABORT),
+	};
+
+	if (!vs->handle || !vsg_is_lent(vs))
+		return false;
+	return !vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_SHUTDOWN, &vs->handle, &abort,
+			    sizeof(abort), NULL, 0);
+}
+
+static bool vsg_is_free(struct vsg_sock *vs)
+{
+	return !vsg_is_lent(vs);
+}
+
+/* The same, and waits for a moment until it has. The socket has a file. */
+void vsg_endpoint_drain(struct vsg_sock *vs)
+{
+	if (vsg_endpoint_abort(vs))
+		wait_event_timeout(*sk_sleep(&vs->sk), vsg_is_free(vs), VSG_DRAIN);
+}
+
+/* Where bytes to send are, in the order of the ring. */
+void *vsg_send_memory(const struct vsg_sock *vs)
+{
+	return vs->large.arena ? vs->large.mem : vs->block.mem + VSG_TX;
+}
+
+/*
+ * Gives its memory back. If packets may still have bytes of it, which are not to become
+ * those of another socket, it stays as it is until the device goes.
+ */
+static void vsg_endpoint_put_memory(struct vsg_sock *vs, bool lent)
+{
+	if (lent) {
+		vs->large.arena = NULL;
+		vs->block.arena = NULL;
+		return;
+	}
+	vsg_large_put(vs->dev, &vs->large);
+	vsg_block_put(vs->dev, &vs->block);
+}
+
+/*
  * Takes the endpoint away, if there is one: with @abort by a reset, otherwise what
  * was sent is delivered. The caller has a reference to the socket of its own.
  */
@@ -186,9 +277,12 @@ void vsg_endpoint_close(struct vsg_sock *vs, bool abort)
 {
 	struct vsg_device *dev = vs->dev;
 	struct vsg_queues *queues;
+	bool lent;
 
 	if (!vs->key)
 		return;
+	/* a device that has no endpoint there has not sent anything */
+	lent = vs->handle && vsg_is_lent(vs);
 	if (vs->handle)
 		vsg_endpoint_destroy(vs, abort);
 	spin_lock_bh(&vs->lock);
@@ -204,7 +298,7 @@ void vsg_endpoint_close(struct vsg_sock *vs, bool abort)
 		vsg_queues_free(queues);
 		vsg_cq_put(dev, vs->cq);
 		vsg_slot_put(dev, vs->slot);
-		vsg_block_put(dev, &vs->block);
+		vsg_endpoint_put_memory(vs, lent);
 	}
 	vs->key = 0;
 	vs->bound = false;

@@ -164,6 +164,15 @@ unsafe extern "C" fn vsg_send_finished(queues: *const Queues) -> bool {
 ///
 /// See the module.
 #[no_mangle]
+unsafe extern "C" fn vsg_send_idle(queues: *const Queues) -> bool {
+    // SAFETY: By the function's requirements.
+    unsafe { &*queues }.send.is_idle()
+}
+
+/// # Safety
+///
+/// See the module.
+#[no_mangle]
 unsafe extern "C" fn vsg_recv_posted(queues: *const Queues) -> u32 {
     // SAFETY: By the function's requirements.
     unsafe { &*queues }.receive.posted()

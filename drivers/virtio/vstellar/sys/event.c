@@ -52,7 +52,8 @@ static bool vsg_received(struct vsg_sock *vs, const struct vsg_completion *compl
 
 static void vsg_sent(struct vsg_sock *vs, const struct vsg_completion *completion)
 {
-	if (completion->status)
+	/* the same, but that the device lets go of what it had may be waited for */
+	if (completion->status && !vs->dev->lends)
 		return;
 	spin_lock_bh(&vs->lock);
 	if (vs->queues)

@@ -59,13 +59,15 @@
  * Blocks lie together in arenas of the size that the device pins at once.
  */
 #define VSG_BLOCK		(256u << 10)
-#define VSG_ARENA_BLOCKS	8
+#define VSG_ARENA		(2u << 20)
 #define VSG_SQ			0u
 #define VSG_RQ			4096u
 #define VSG_TX			8192u
 #define VSG_TX_BYTES		(120u << 10)
 #define VSG_RX			(128u << 10)
 #define VSG_RX_BYTES		(16u << 10)
+/* bytes to send, in place of VSG_TX_BYTES, where the device sends from them: 8 Gb/s at a ms */
+#define VSG_LARGE		(1u << 20)
 
 #define VSG_CQ_LOG2		13
 #define VSG_CQS			64
@@ -126,6 +128,8 @@ struct vsg_cq {
  * @changed: looks whether the device has failed, and then ends all sockets
  * @failed: it has
  * @memory: guards what follows, up to @sockets
+ * @lends: the device sends from the driver's memory (F_ZC)
+ * @larges: large blocks in use
  * @mapped: arenas may be mapped
  * @arenas: memory that the device was given
  * @doorbells: the doorbell area, and the buffers of the event queue
@@ -156,6 +160,8 @@ struct vsg_device {
 	bool failed;
 
 	struct mutex memory;
+	bool lends;
+	unsigned int larges;
 	bool mapped;
 	struct list_head arenas;
 	struct vsg_block doorbells;
@@ -195,6 +201,7 @@ enum vsg_phase {
  * @slot: doorbell slot
  * @cq: completion queue
  * @block: memory
+ * @large: memory to send from, if that is not in @block
  * @wanted: bytes that the recvmsg() which is looking waits for
  * @spare: of a listener: an endpoint for the connection that comes next
  * @lock: guards what follows
@@ -224,6 +231,7 @@ struct vsg_sock {
 	u32 slot;
 	struct vsg_cq *cq;
 	struct vsg_block block;
+	struct vsg_block large;
 	u32 wanted;
 	struct vsg_sock *spare;
 
@@ -268,6 +276,8 @@ void vsg_bh(struct work_struct *work);
 /* memory.c */
 int vsg_block_get(struct vsg_device *dev, struct vsg_block *block);
 void vsg_block_put(struct vsg_device *dev, struct vsg_block *block);
+int vsg_large_get(struct vsg_device *dev, struct vsg_block *block);
+void vsg_large_put(struct vsg_device *dev, struct vsg_block *block);
 int vsg_slot_get(struct vsg_device *dev, u32 *slot);
 void vsg_slot_put(struct vsg_device *dev, u32 slot);
 struct virtio_vstellar_slot *vsg_slot(struct vsg_device *dev, u32 slot);
@@ -286,7 +296,11 @@ void vsg_endpoint_close(struct vsg_sock *vs, bool abort);
 int vsg_endpoint_bind(struct vsg_sock *vs, const struct virtio_vstellar_addr *addr);
 bool vsg_endpoint_name(struct vsg_sock *vs, struct virtio_vstellar_addr *local);
 bool vsg_send_is_finished(struct vsg_sock *vs);
+bool vsg_endpoint_abort(struct vsg_sock *vs);
+void vsg_endpoint_drain(struct vsg_sock *vs);
+void *vsg_send_memory(const struct vsg_sock *vs);
 /* with vsg_sock.lock */
+bool vsg_done_with(struct vsg_sock *vs);
 void vsg_post_receives(struct vsg_sock *vs);
 void vsg_push_fin(struct vsg_sock *vs);
 void vsg_ring_send(struct vsg_sock *vs, u32 old);

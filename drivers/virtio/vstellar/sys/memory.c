@@ -7,6 +7,11 @@
  * the device goes: its blocks are used again, and again found in the device's map
  * cache. (It is not charged to the sockets' owners for that reason; the device's
  * limit of endpoints bounds it.)
+ *
+ * A device that sends from this memory (F_ZC) has it until the peer has acknowledged
+ * what is there, so what is on its way has to have room here. A socket then gets a
+ * larger block for bytes to send, as long as all of these are a quarter of what the
+ * device may pin.
  */
 #include <linux/dma-mapping.h>
 #include <linux/gfp.h>
@@ -20,6 +25,7 @@
  * @page: the first
  * @order: how many
  * @dma: the device's address
+ * @size: bytes of a block
  * @blocks: how many blocks
  * @used: which of them are
  */
@@ -28,6 +34,7 @@ struct vsg_arena {
 	struct page *page;
 	unsigned int order;
 	dma_addr_t dma;
+	size_t size;
 	unsigned int blocks;
 	unsigned long used;
 };
@@ -39,15 +46,22 @@ static struct virtqueue *vsg_mapper(struct vsg_device *dev)
 
 /* --- blocks --------------------------------------------------------------- */
 
-static struct vsg_arena *vsg_arena_new(struct vsg_device *dev, unsigned int blocks)
+static size_t vsg_arena_bytes(const struct vsg_arena *arena)
+{
+	return arena->blocks * arena->size;
+}
+
+static struct vsg_arena *vsg_arena_new(struct vsg_device *dev, size_t block, unsigned int blocks)
 {
 	const gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY | __GFP_COMP;
 	struct vsg_arena *arena = kzalloc_obj(*arena, GFP_KERNEL);
-	size_t size = blocks * VSG_BLOCK;
+	size_t size;
 
 	if (!arena)
 		return NULL;
+	arena->size = block;
 	arena->blocks = blocks;
+	size = vsg_arena_bytes(arena);
 	arena->order = get_order(size);
 	arena->page = alloc_pages(gfp, arena->order);
 	if (!arena->page)
@@ -71,22 +85,22 @@ free:
 	return NULL;
 }
 
-static struct vsg_arena *vsg_arena_with_room(struct vsg_device *dev)
+static struct vsg_arena *vsg_arena_with_room(struct vsg_device *dev, size_t block)
 {
 	struct vsg_arena *arena;
 
 	list_for_each_entry(arena, &dev->arenas, link) {
-		if (hweight_long(arena->used) < arena->blocks)
+		if (arena->size == block && hweight_long(arena->used) < arena->blocks)
 			return arena;
 	}
 	if (!dev->mapped)
 		return NULL;
-	return vsg_arena_new(dev, VSG_ARENA_BLOCKS) ?: vsg_arena_new(dev, 1);
+	return vsg_arena_new(dev, block, VSG_ARENA / block) ?: vsg_arena_new(dev, block, 1);
 }
 
-static int vsg_block_take(struct vsg_device *dev, struct vsg_block *block)
+static int vsg_block_take(struct vsg_device *dev, struct vsg_block *block, size_t size)
 {
-	struct vsg_arena *arena = vsg_arena_with_room(dev);
+	struct vsg_arena *arena = vsg_arena_with_room(dev, size);
 	unsigned int n;
 
 	if (!arena)
@@ -94,15 +108,15 @@ static int vsg_block_take(struct vsg_device *dev, struct vsg_block *block)
 	n = ffz(arena->used);
 	arena->used |= BIT(n);
 	block->arena = arena;
-	block->mem = page_address(arena->page) + n * VSG_BLOCK;
-	block->iova = arena->dma + n * VSG_BLOCK;
+	block->mem = page_address(arena->page) + n * size;
+	block->iova = arena->dma + n * size;
 	return 0;
 }
 
 static void vsg_block_drop(struct vsg_block *block)
 {
 	if (block->arena)
-		block->arena->used &= ~BIT((block->iova - block->arena->dma) / VSG_BLOCK);
+		block->arena->used &= ~BIT((block->iova - block->arena->dma) / block->arena->size);
 	block->arena = NULL;
 }
 
@@ -111,9 +125,33 @@ int vsg_block_get(struct vsg_device *dev, struct vsg_block *block)
 	int err;
 
 	mutex_lock(&dev->memory);
-	err = vsg_block_take(dev, block);
+	err = vsg_block_take(dev, block, VSG_BLOCK);
 	mutex_unlock(&dev->memory);
 	return err;
+}
+
+/* A large one, which there may be none of. */
+int vsg_large_get(struct vsg_device *dev, struct vsg_block *block)
+{
+	u64 most = div_u64(le64_to_cpu(dev->config.pin_quota), 4 * VSG_LARGE);
+	int err = -ENOBUFS;
+
+	mutex_lock(&dev->memory);
+	if (dev->lends && dev->larges < most)
+		err = vsg_block_take(dev, block, VSG_LARGE);
+	if (!err)
+		dev->larges++;
+	mutex_unlock(&dev->memory);
+	return err;
+}
+
+void vsg_large_put(struct vsg_device *dev, struct vsg_block *block)
+{
+	mutex_lock(&dev->memory);
+	if (block->arena)
+		dev->larges--;
+	vsg_block_drop(block);
+	mutex_unlock(&dev->memory);
 }
 
 void vsg_block_put(struct vsg_device *dev, struct vsg_block *block)
@@ -193,7 +231,7 @@ static struct vsg_cq *vsg_cq_new(struct vsg_device *dev)
 	cq->reader = vsg_reader_new(VSG_CQ_LOG2);
 	if (!cq->reader)
 		return NULL;
-	if (vsg_block_take(dev, &cq->block))
+	if (vsg_block_take(dev, &cq->block, VSG_BLOCK))
 		goto free_reader;
 	if (vsg_slot_take(dev, &cq->slot))
 		goto drop_block;
@@ -281,8 +319,7 @@ void vsg_memory_unmap(struct vsg_device *dev)
 		dev->mapped = false;
 		list_for_each_entry(arena, &dev->arenas, link)
 			virtqueue_unmap_single_attrs(vsg_mapper(dev), arena->dma,
-						     arena->blocks * VSG_BLOCK,
-						     DMA_BIDIRECTIONAL, 0);
+						     vsg_arena_bytes(arena), DMA_BIDIRECTIONAL, 0);
 	}
 	mutex_unlock(&dev->memory);
 }

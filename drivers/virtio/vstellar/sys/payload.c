@@ -116,7 +116,7 @@ static int vsg_send_some(struct vsg_sock *vs, struct msghdr *msg, size_t left, b
 	if (!len)
 		return 0;
 	len = min_t(size_t, len, left);
-	if (!copy_from_iter_full(vs->block.mem + VSG_TX + offset, len, &msg->msg_iter))
+	if (!copy_from_iter_full(vsg_send_memory(vs) + offset, len, &msg->msg_iter))
 		return -EFAULT;
 	next = min_t(size_t, left, room) - len;
 	more |= next && !fault_in_iov_iter_readable(&msg->msg_iter, next);

@@ -55,6 +55,8 @@ u32 vsg_send_used(const struct vsg_queues *queues);
 bool vsg_send_writable(const struct vsg_queues *queues);
 bool vsg_send_has_fin(const struct vsg_queues *queues);
 bool vsg_send_finished(const struct vsg_queues *queues);
+/* All entries are complete. */
+bool vsg_send_idle(const struct vsg_queues *queues);
 
 /* As with the send queue. */
 u32 vsg_recv_posted(const struct vsg_queues *queues);

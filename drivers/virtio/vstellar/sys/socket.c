@@ -71,7 +71,7 @@ void vsg_sock_failed(struct vsg_sock *vs, int err)
 		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 		WRITE_ONCE(sk->sk_state, TCP_CLOSE);
 	}
-	if (vs->reaping)
+	if (vs->reaping && vsg_done_with(vs))
 		vsg_work_later(vs, &vs->reap, 0);
 	spin_unlock_bh(&vs->lock);
 	if (!first)
@@ -101,15 +101,15 @@ void vsg_sock_sent(struct vsg_sock *vs)
 {
 	struct sock *sk = &vs->sk;
 	struct socket *sock;
-	bool finished;
+	bool done;
 
 	spin_lock_bh(&vs->lock);
-	finished = vs->queues && vsg_send_finished(vs->queues);
-	if (finished && vs->reaping)
+	done = vs->queues && vsg_done_with(vs);
+	if (done && vs->reaping)
 		vsg_work_later(vs, &vs->reap, 0);
 	spin_unlock_bh(&vs->lock);
 	/* close() lingers until then, and asks for no room */
-	if (finished)
+	if (done)
 		sk->sk_state_change(sk);
 	/* room first, then a look at the flag: see vsg_want_room() in payload.c */
 	smp_mb();
@@ -187,8 +187,7 @@ static void vsg_reap_later(struct vsg_sock *vs)
 {
 	spin_lock_bh(&vs->lock);
 	vs->reaping = true;
-	vsg_work_later(vs, &vs->reap,
-		       vs->failed || vsg_send_finished(vs->queues) ? 0 : VSG_LINGER);
+	vsg_work_later(vs, &vs->reap, vsg_done_with(vs) ? 0 : VSG_LINGER);
 	spin_unlock_bh(&vs->lock);
 }
 
@@ -202,9 +201,20 @@ static bool vsg_unread(struct vsg_sock *vs)
 	return unread;
 }
 
+/* Nothing of what was sent is waited for any more. */
 static bool vsg_ready_finished(struct vsg_sock *vs)
 {
 	return READ_ONCE(vs->failed) || vsg_send_is_finished(vs);
+}
+
+static bool vsg_is_done(struct vsg_sock *vs)
+{
+	bool done;
+
+	spin_lock_bh(&vs->lock);
+	done = vsg_done_with(vs);
+	spin_unlock_bh(&vs->lock);
+	return done;
 }
 
 static void vsg_close(struct vsg_sock *vs)
@@ -215,7 +225,11 @@ static void vsg_close(struct vsg_sock *vs)
 
 	if (vs->phase != VSG_ACTIVE || !vs->queues || READ_ONCE(vs->failed) ||
 	    READ_ONCE(sk->sk_state) == TCP_SYN_SENT || vsg_unread(vs) || (linger && !timeo)) {
-		vsg_endpoint_close(vs, true);
+		/* the device may have to let go of what it sends from */
+		if (vsg_endpoint_abort(vs))
+			vsg_reap_later(vs);
+		else
+			vsg_endpoint_close(vs, true);
 		return;
 	}
 	spin_lock_bh(&vs->lock);
@@ -223,7 +237,7 @@ static void vsg_close(struct vsg_sock *vs)
 	spin_unlock_bh(&vs->lock);
 	if (linger && !(current->flags & PF_EXITING))
 		vsg_wait(vs, &timeo, vsg_ready_finished);
-	if (vsg_ready_finished(vs))
+	if (vsg_is_done(vs))
 		vsg_endpoint_close(vs, false);
 	else
 		vsg_reap_later(vs);

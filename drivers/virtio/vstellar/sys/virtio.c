@@ -185,6 +185,7 @@ static struct vsg_device *vsg_device_new(struct virtio_device *vdev)
 	INIT_LIST_HEAD(&dev->arenas);
 	xa_init_flags(&dev->sockets, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	virtio_cread_bytes(vdev, 0, &dev->config, sizeof(dev->config));
+	dev->lends = virtio_has_feature(vdev, VIRTIO_VSTELLAR_F_ZC);
 	return dev;
 }
 
@@ -395,6 +396,7 @@ MODULE_DEVICE_TABLE(virtio, vsg_ids);
 static const unsigned int vsg_features[] = {
 	VIRTIO_VSTELLAR_F_STREAM,
 	VIRTIO_VSTELLAR_F_SHADOW_DB,
+	VIRTIO_VSTELLAR_F_ZC,
 };
 
 static struct virtio_driver vsg_driver = {
