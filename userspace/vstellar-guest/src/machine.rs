@@ -196,6 +196,11 @@ impl Machine {
         Ok(self.status()? & NEEDS_RESET != 0)
     }
 
+    /// What the device offers.
+    pub(crate) fn offered(&self) -> Result<u64> {
+        Ok(self.vdpa.get_features()?)
+    }
+
     pub(crate) fn set_features(&self, features: u64) -> Result<()> {
         Ok(self.vdpa.set_features(features)?)
     }

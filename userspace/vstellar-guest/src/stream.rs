@@ -63,6 +63,9 @@ pub(crate) struct Buffers {
     /// Leave out the event index of the virtqueues
     #[arg(long)]
     no_event_index: bool,
+    /// Lend the send buffers to the transport
+    #[arg(long)]
+    zerocopy: bool,
 }
 
 impl Buffers {
@@ -81,11 +84,8 @@ impl Buffers {
     }
 
     fn features(&self) -> u64 {
-        if self.no_event_index {
-            FEATURES
-        } else {
-            FEATURES | EVENT_IDX
-        }
+        let index = if self.no_event_index { 0 } else { EVENT_IDX };
+        FEATURES | index | (u64::from(self.zerocopy) << abi::F_ZC)
     }
 }
 
@@ -375,6 +375,7 @@ pub(crate) fn refused(device: &Path, peer: SocketAddr) -> Result<()> {
         chunk: 4096,
         log2: 2,
         no_event_index: false,
+        zerocopy: false,
     };
     let mut guest = Guest::new(device, buffers)?;
     let (driver, handle) = (&mut guest.driver, guest.endpoint.handle);

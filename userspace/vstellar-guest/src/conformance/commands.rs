@@ -15,7 +15,6 @@ use crate::machine::bit;
 use crate::machine::scaled;
 use crate::machine::Machine;
 use crate::machine::EVENT;
-use crate::machine::FEATURES;
 use crate::machine::MANDATORY;
 use crate::machine::PATIENCE;
 use crate::ram::addr;
@@ -81,7 +80,7 @@ fn all() -> Vec<(Op, Wire)> {
 }
 
 fn hello(world: &Conformance) -> Result<()> {
-    let machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, world.features())?;
     let mut driver = Driver::silent(machine);
     ensure!(all().len() == Op::ALL.len(), "a command was forgotten");
     for (op, payload) in all() {
@@ -101,7 +100,7 @@ fn hello(world: &Conformance) -> Result<()> {
         Status::State,
     )?;
     // the state that it has is that of before a reset
-    driver.machine.restart(FEATURES)?;
+    driver.machine.restart(world.features())?;
     let second = driver.order(Op::Hello, 0, &wire::hello())?;
     ensure!(
         first.payload == second.payload,
@@ -348,7 +347,7 @@ fn quiesce(world: &Conformance) -> Result<()> {
     answers(&mut driver, "again", Op::Quiesce, 0, &wire(), Status::State)?;
     let mut pair = crate::endpoint::Pair::new(&mut driver, world.own);
     ensure!(pair.is_err(), "a quiesced device connects");
-    driver.restart(FEATURES)?;
+    driver.restart(world.features())?;
     pair = crate::endpoint::Pair::new(&mut driver, world.own);
     pair.map(drop)
 }
@@ -373,7 +372,7 @@ fn stats(world: &Conformance) -> Result<()> {
 
 /// A driver that has no buffers for events is told once it has some, and that it was late.
 fn no_buffers(world: &Conformance) -> Result<()> {
-    let machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, world.features())?;
     let mut driver = Driver::silent(machine);
     driver.order(Op::Hello, 0, &wire::hello())?;
     driver.attach_doorbells()?;

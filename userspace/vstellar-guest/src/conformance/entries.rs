@@ -56,9 +56,9 @@ pub(super) const TESTS: &[(&str, Test)] = &[
 ];
 
 /// Where payload is received.
-const INTO: u64 = BUFFERS + 0x10_0000;
+pub(super) const INTO: u64 = BUFFERS + 0x10_0000;
 
-fn by_address(at: u64, len: u32) -> Sge {
+pub(super) fn by_address(at: u64, len: u32) -> Sge {
     Sge {
         addr: addr(at),
         len,
@@ -107,7 +107,7 @@ fn carry(driver: &mut Driver, pair: &mut Pair, entry: &Sqe, bytes: &[u8]) -> Res
     Ok(())
 }
 
-fn pattern(len: usize) -> Vec<u8> {
+pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64).map(crate::payload::byte_at).collect()
 }
 
@@ -236,7 +236,7 @@ fn indices(world: &Conformance) -> Result<()> {
         ("sends backwards", SQ_PI, u32::MAX),
         ("receives backwards", RQ_PI, u32::MAX),
     ] {
-        driver.restart(FEATURES)?;
+        driver.restart(world.features())?;
         let mut pair = Pair::new(&mut driver, world.own)?;
         let number = pair.ends[0].slot;
         driver.ram().store(slot(number, place), u32::to_le(value));
@@ -270,7 +270,7 @@ fn stands_still(driver: &mut Driver, pair: &mut Pair) -> Result<()> {
 fn completions(world: &Conformance) -> Result<()> {
     let mut driver = world.driver()?;
     for (what, taken) in [("more than there were", 1), ("backwards", u32::MAX)] {
-        driver.restart(FEATURES)?;
+        driver.restart(world.features())?;
         let mut pair = Pair::new(&mut driver, world.own)?;
         let number = pair.cq.slot;
         driver.ram().store(slot(number, CQ_CI), u32::to_le(taken));
@@ -526,7 +526,7 @@ fn wrong_sends(read_key: u32, write_key: u32) -> Vec<(&'static str, Sqe, Status)
 fn sends(world: &Conformance) -> Result<()> {
     let mut driver = world.driver()?;
     for index in 0.. {
-        driver.restart(FEATURES)?;
+        driver.restart(world.features())?;
         driver.ram().zero(BUFFERS, 4096);
         let mut pair = Pair::new(&mut driver, world.own)?;
         let region = |access| mr(0, access, 0, &[(addr(BUFFERS), 4096)]);
@@ -574,7 +574,7 @@ fn wrong_receives(read_key: u32) -> Vec<(&'static str, Wire, Status)> {
 fn receives(world: &Conformance) -> Result<()> {
     let mut driver = world.driver()?;
     for index in 0.. {
-        driver.restart(FEATURES)?;
+        driver.restart(world.features())?;
         let mut pair = Pair::new(&mut driver, world.own)?;
         let region = mr(0, abi::MR_READ, 0, &[(addr(BUFFERS), 4096)]);
         let key = driver.order(Op::MrReg, 0, &region)?.u32(0);
@@ -624,7 +624,7 @@ fn foreign_keys(world: &Conformance) -> Result<()> {
         ("to write there", remote(abi::OP_WRITE), Status::NotSupp),
         ("to read there", remote(abi::OP_READ), Status::NotSupp),
     ] {
-        driver.restart(FEATURES)?;
+        driver.restart(world.features())?;
         let mut pair = Pair::new(&mut driver, world.own)?;
         for op in [Op::MrDereg, Op::MrAdvise] {
             let payload = match op {
@@ -685,7 +685,7 @@ fn taken_away(world: &Conformance) -> Result<()> {
     driver.machine.queues[crate::machine::CONTROL].kick()?;
     ensure!(driver.machine.wait_broken(PATIENCE)?, "it needs no reset");
     driver.machine.map_ram()?;
-    driver.restart(FEATURES)?;
+    driver.restart(world.features())?;
     let mut pair = Pair::new(&mut driver, world.own)?;
     transfer(&mut driver, &mut pair, b"afterwards")?;
     Ok(())
@@ -717,7 +717,7 @@ fn moving(world: &Conformance) -> Result<()> {
             ensure!(pinned_kb()? == 0, "{} kB stay pinned", pinned_kb()?);
             driver.machine.map_ram()?;
         }
-        driver.restart(FEATURES)?;
+        driver.restart(world.features())?;
     }
     let mut pair = Pair::new(&mut driver, world.own)?;
     transfer(&mut driver, &mut pair, b"afterwards")

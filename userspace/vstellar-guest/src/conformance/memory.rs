@@ -103,7 +103,7 @@ fn map(world: &Conformance) -> Result<()> {
 
 /// Nothing is mapped: no address means anything, not even a physical one.
 fn nothing_mapped(world: &Conformance) -> Result<()> {
-    let mut machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, world.features())?;
     machine.unmap_ram()?;
     machine.queues[CONTROL].offer(0);
     machine.queues[CONTROL].kick()?;

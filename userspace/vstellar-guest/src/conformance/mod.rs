@@ -7,6 +7,7 @@ mod chains;
 mod commands;
 mod connections;
 mod entries;
+mod lending;
 pub(crate) mod memory;
 mod objects;
 mod regions;
@@ -25,6 +26,7 @@ use anyhow::Result;
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use vstellar_core::abi;
 use vstellar_core::control::Op;
 use vstellar_core::status::Status;
 
@@ -44,6 +46,9 @@ pub(crate) struct Conformance {
     /// Private memory, which a device that pins all of it takes, and no other
     #[arg(long)]
     private: bool,
+    /// A driver that lends its send buffers, to a device that offers it
+    #[arg(long)]
+    zerocopy: bool,
     /// Only tests whose names contain this
     #[arg(long, default_value = "")]
     only: String,
@@ -63,6 +68,8 @@ impl Conformance {
             connections::TESTS,
             regions::TESTS,
             entries::TESTS,
+            lending::TESTS,
+            if self.zerocopy { lending::LENT } else { &[] },
         ];
         let wanted = |(name, _): &&(&str, Test)| name.contains(&self.only);
         let tests: Vec<_> = parts.into_iter().flatten().filter(wanted).collect();
@@ -88,6 +95,11 @@ impl Conformance {
         Ok(failed == 0)
     }
 
+    /// What its driver takes.
+    fn features(&self) -> u64 {
+        FEATURES | (u64::from(self.zerocopy) << abi::F_ZC)
+    }
+
     /// A driver of the device.
     fn driver(&self) -> Result<Driver> {
         let ram = if self.private {
@@ -95,7 +107,7 @@ impl Conformance {
         } else {
             Ram::new(USUAL_RAM)?
         };
-        Driver::with_ram(&self.device, ram, FEATURES)
+        Driver::with_ram(&self.device, ram, self.features())
     }
 }
 

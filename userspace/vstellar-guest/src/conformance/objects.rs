@@ -51,7 +51,7 @@ fn doorbells(world: &Conformance) -> Result<()> {
         &wire(),
         Status::Busy,
     )?;
-    driver.restart(FEATURES)?;
+    driver.restart(world.features())?;
     driver.order(Op::DbDetach, 0, &wire())?;
     answers(
         &mut driver,

@@ -148,7 +148,7 @@ fn regions(world: &Conformance) -> Result<()> {
     // what stood on memory that went does not come to life with other memory there
     driver.machine.unmap_ram()?;
     driver.machine.map_ram()?;
-    driver.restart(FEATURES)?;
+    driver.restart(world.features())?;
     let old = dereg(local.u32(0));
     answers(
         &mut driver,

@@ -95,6 +95,13 @@ fn features(world: &Conformance) -> Result<()> {
     for (what, features) in wrong {
         must_fail(what, machine.set_features(features))?;
     }
+    // offered where the operator has allowed it, and nobody has to take it
+    let lends = machine.set_features(FEATURES | bit(abi::F_ZC));
+    ensure!(
+        lends.is_ok() == world.zerocopy,
+        "zero copy: {lends:?}, and wanted: {}",
+        world.zerocopy
+    );
     // a machine without an IOMMU: its addresses are what is mapped
     machine.set_features(FEATURES & !ACCESS_PLATFORM)?;
     machine.set_features(FEATURES)?;
@@ -110,7 +117,7 @@ fn features(world: &Conformance) -> Result<()> {
 }
 
 fn queues(world: &Conformance) -> Result<()> {
-    let mut machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut machine = Machine::start(&world.device, Ram::new(USUAL_RAM)?, world.features())?;
     let mut odd = machine.queues[CONTROL].layout();
     odd.desc_table_addr += 8;
     must_fail(
@@ -157,7 +164,7 @@ fn suspend(world: &Conformance) -> Result<()> {
 
 /// Every command is answered although not every one is kicked, and with fewer calls than answers.
 fn event_index(world: &Conformance) -> Result<()> {
-    let mut driver = Driver::start(&world.device, FEATURES | EVENT_IDX)?;
+    let mut driver = Driver::start(&world.device, world.features() | EVENT_IDX)?;
     for _ in 0..200 {
         driver.stats()?;
     }
@@ -193,7 +200,7 @@ fn reset(world: &Conformance) -> Result<()> {
             driver.stats()?;
             // one more, whose answer is not waited for
             driver.machine.queues[CONTROL].offer(0);
-            driver.restart(FEATURES)?;
+            driver.restart(world.features())?;
         }
         Ok(())
     })
@@ -212,7 +219,7 @@ fn unmap(world: &Conformance) -> Result<()> {
                 pinned_kb()?
             );
             driver.machine.map_ram()?;
-            driver.restart(FEATURES)?;
+            driver.restart(world.features())?;
         }
         Ok(())
     })

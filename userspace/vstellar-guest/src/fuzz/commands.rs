@@ -119,7 +119,7 @@ impl Known {
                 wire::connect(peer, random.below(2) as u32 * small(random) * 100)
             }
             Op::EpAccept => wire().u32(random.pick(&self.endpoints).unwrap_or(0)).u32(0),
-            Op::EpShutdown => wire().u32(small(random) % 3).u32(0),
+            Op::EpShutdown => wire().u32(small(random) % 4).u32(0),
             Op::EpDestroy => wire().u32(small(random) % 2).u32(0),
             Op::EpSetopt => match random.below(2) {
                 0 => wire()

@@ -26,6 +26,7 @@ use crate::driver::Driver;
 use crate::driver::COMMANDS;
 use crate::driver::COMMAND_BYTES;
 use crate::endpoint::Pair;
+use crate::machine::bit;
 use crate::machine::pinned_kb;
 use crate::machine::Machine;
 use crate::machine::Waited;
@@ -62,6 +63,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
+use vstellar_core::abi;
 
 /// Time in which the device does what it does of its own, to something that may be of no use.
 const WHILE: Duration = Duration::from_millis(50);
@@ -113,6 +115,8 @@ impl Fuzz {
 /// One device that is being fuzzed.
 struct Session<'a> {
     own: IpAddr,
+    /// The feature of lending send buffers, if the device has it.
+    lends: u64,
     driver: Driver,
     /// Memory that the device may only read, and what is in it.
     guard: Mapping,
@@ -144,11 +148,13 @@ impl<'a> Session<'a> {
         for piece in Piece::all() {
             piece.map(&machine)?;
         }
-        machine.begin(FEATURES)?;
+        let lends = machine.offered()? & bit(abi::F_ZC);
+        machine.begin(FEATURES | lends)?;
         let mut driver = Driver::silent(machine);
         driver.greet()?;
         Ok(Session {
             own: fuzz.own,
+            lends,
             driver,
             guard,
             untouched,
@@ -243,7 +249,11 @@ impl<'a> Session<'a> {
         self.known = Known::default();
         self.pairs.clear();
         let index = self.random.below(2) * EVENT_IDX;
-        self.driver.machine.restart(FEATURES | index)?;
+        let lends = match self.lends {
+            0 => 0,
+            lends => self.random.below(2) * lends,
+        };
+        self.driver.machine.restart(FEATURES | index | lends)?;
         ensure!(!self.driver.machine.is_broken()?, "broken after a reset");
         Ok(())
     }

@@ -1,0 +1,310 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# timeout: 900
+#
+# Devices that send from their guests' pages: streams are whole, memory is unmapped and
+# devices go whatever packets still have, and nothing is on loan in the end.
+#
+#	vs0 (vhost_vdpa), vs1 (virtio_vdpa) of g1 -- h1 (v1) ==== (v2) h2
+
+. "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
+. "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
+
+require_strack
+require_vstellar
+require_driver
+require_command vstellar-guest vsettings vsocket bulk talk
+BYTES=$(how_often 8000000 1000000 1000000)
+
+# device ZEROCOPY [NAME=VALUE...]: one for guests of vhost_vdpa
+device() {
+	local zerocopy="$1"
+	shift
+	# one that a test before this has left
+	! device_exists vs0 || del_device vs0 || return 1
+	cable pfifo && add_device vs0 vhost_vdpa && vsettings vs0 "netns=/run/netns/$H1" "zerocopy=$zerocopy" \
+		address=00000000000000000000ffff0a090001 "$@" || return 1
+	DEV=$(vhost_of vs0)
+}
+
+# setting NAME [DEVICE]: a setting of vs0 or another, or a counter
+setting() {
+	vsettings "${2:-vs0}" | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# lent DEVICE
+lent() {
+	[ "$(setting lent "$1")" -gt 0 ]
+}
+
+# nothing_lent DEVICE
+nothing_lent() {
+	[ "$(setting lent "$1")" = 0 ]
+}
+
+# Of vs0, nothing is on loan, and nothing pinned.
+all_back() {
+	busywait 20000 nothing_lent vs0 && [ "$(setting pinned)" = 0 ] || { vsettings vs0; return 1; }
+}
+
+# cable ARGUMENT...: what becomes of packets on it, both ways
+cable() {
+	tc -n "$H1" qdisc replace dev v1 root "$@" && tc -n "$H2" qdisc replace dev v2 root "$@"
+}
+
+serve() {
+	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
+	server=$!
+	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
+}
+
+# there_and_back BYTES CHUNK OPTION...: a stream, compared, by buffers of so many bytes
+there_and_back() {
+	local bytes="$1" chunk="$2"
+	shift 2
+	serve || return 1
+	vstellar-guest connect "$DEV" 10.9.0.2:7000 "$bytes" --chunk "$chunk" "$@" \
+		>"$TMP/out" 2>&1 || { cat "$TMP/out" "$TMP/serve"; kill "$server"; return 1; }
+	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
+}
+
+# begin: a stream that goes on and on, with bytes on loan; its guest is $guest
+begin() {
+	serve || return 1
+	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 --chunk 65536 --zerocopy \
+		>"$TMP/out" 2>&1 &
+	guest=$!
+	busywait 20000 lent vs0 || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
+}
+
+# stick: the same, and packets stay in the cable's queue
+stick() {
+	cable netem limit 10000 delay 5ms && begin || return 1
+	cable netem limit 10000 delay 100s && busywait 20000 queued || { kill_guest; return 1; }
+}
+
+# Some of what waits there is payload.
+queued() {
+	tc -s -n "$H1" qdisc show dev v1 | grep -qE 'backlog [0-9]{2,}(Kb|Mb) |backlog [0-9]{5,}b '
+}
+
+# kill_guest: and the other end with it
+kill_guest() {
+	kill -KILL "$guest"
+	wait "$guest" 2>/dev/null
+	kill "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+}
+
+# Who asks for it where it is not offered is refused; who does not ask is served.
+off() {
+	device off || return 1
+	[ "$(setting zerocopy)" = off ] && [ "$(setting loans)" = 67108864 ] || { vsettings vs0; return 1; }
+	! vsettings vs0 zerocopy=some 2>/dev/null || { echo "zerocopy=some was taken"; return 1; }
+	! vstellar-guest connect "$DEV" 10.9.0.2:7000 1 --zerocopy 2>"$TMP/err" &&
+		grep -q features "$TMP/err" || { cat "$TMP/err"; return 1; }
+	there_and_back 100000 65536 && [ "$(setting lent-total)" = 0 ] && all_back && del_device vs0
+}
+
+whole() {
+	device always || return 1
+	there_and_back "$BYTES" 65536 --zerocopy || return 1
+	[ "$(setting lent-total)" -ge "$BYTES" ] || { vsettings vs0; return 1; }
+	all_back || return 1
+	# the other way round
+	before=$(setting lent-total)
+	vstellar-guest listen "$DEV" 7100 --chunk 65536 --zerocopy >"$TMP/listen" 2>&1 &
+	guest=$!
+	wait_line "$TMP/listen" ready 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
+	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$BYTES" >"$TMP/out" 2>&1 ||
+		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
+	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }
+	[ "$(setting lent-total)" -ge $((before + BYTES)) ] && all_back || { vsettings vs0; return 1; }
+	# a driver that does not take part
+	before=$(setting lent-total)
+	there_and_back 1000000 65536 && [ "$(setting lent-total)" = "$before" ] || { vsettings vs0; return 1; }
+	del_device vs0
+}
+
+# Entries of a page or two each, in all places of pages.
+pieces() {
+	device always && there_and_back "$((BYTES / 4))" 5001 --zerocopy --log2 8 &&
+		all_back && del_device vs0
+}
+
+disturbed() {
+	device always || return 1
+	cable netem limit 10000 delay 2ms 1ms loss 1% duplicate 1% || return 1
+	there_and_back "$((BYTES / 2))" 65536 --zerocopy || { cable pfifo; return 1; }
+	cable pfifo
+	all_back && del_device vs0
+}
+
+# Here the kernel copies whatever is lent, and the device soon does so itself.
+adaptive() {
+	device adaptive || return 1
+	there_and_back "$BYTES" 65536 --zerocopy || return 1
+	total=$(setting lent-total)
+	copied=$(setting lent-copied)
+	ktap_print_msg "of $BYTES bytes $total were lent, and $copied of them copied" >&3
+	[ "$total" -gt 0 ] && [ "$copied" -gt 0 ] && [ "$total" -le $((BYTES / 2)) ] ||
+		{ vsettings vs0; return 1; }
+	# what is not worth it is not even tried
+	there_and_back 100000 8192 --zerocopy && [ "$(setting lent-total)" = "$total" ] ||
+		{ vsettings vs0; return 1; }
+	all_back && del_device vs0
+}
+
+# More is not lent than may be, and copied instead.
+quota() {
+	device always loans=131072 || return 1
+	cable netem limit 10000 delay 5ms && there_and_back "$((BYTES / 2))" 65536 --zerocopy || return 1
+	[ "$(setting loans-refused)" -gt 0 ] && [ "$(setting lent-total)" -gt 0 ] ||
+		{ vsettings vs0; return 1; }
+	all_back || return 1
+	# too little for a single loan
+	vsettings vs0 loans=65535 && before=$(setting lent-total) || return 1
+	there_and_back 1000000 65536 --zerocopy && [ "$(setting lent-total)" = "$before" ] ||
+		{ vsettings vs0; return 1; }
+	del_device vs0
+}
+
+# The guest dies while packets are on their way: its memory is unmapped at once.
+killed() {
+	device always && stick || return 1
+	kill_guest
+	lent vs0 && [ "$(setting pinned)" = 0 ] || { vsettings vs0; return 1; }
+	cable pfifo
+	all_back && del_device vs0
+}
+
+# The device goes as well; the module cannot before the packets have gone.
+removed() {
+	device always && stick || return 1
+	kill_guest
+	lent vs0 || { vsettings vs0; return 1; }
+	del_device vs0 || return 1
+	! unload_vstellar 2>/dev/null || { echo "unloaded with bytes on loan"; return 1; }
+	cable pfifo
+	busywait 20000 unload_vstellar 2>/dev/null || { echo "not unloaded"; return 1; }
+	# shellcheck disable=SC2119 # no parameters here
+	load_vstellar
+}
+
+# Memory is unmapped, and devices are reset, with bytes on loan in a queue.
+unmapped() {
+	device always || return 1
+	tc -n "$H1" qdisc replace dev lo root netem limit 10000 delay 20ms || return 1
+	vstellar-guest conformance "$DEV" 10.9.0.1 --other /dev/null --small /dev/null --zerocopy \
+		--only "while bytes move" >"$TMP/out" 2>&1 || { cat "$TMP/out"; return 1; }
+	tc -n "$H1" qdisc del dev lo root
+	[ "$(setting lent-total)" -gt 0 ] && all_back && del_device vs0
+}
+
+# Nobody answers: the guest is told, and nothing is kept.
+silence() {
+	device always || return 1
+	retries=$(in_ns "$H1" cat /proc/sys/net/strack/retries)
+	ns_sysctl "$H1" net.strack.retries=8
+	cable netem limit 10000 delay 5ms && begin && cable netem loss 100% || return 1
+	wait_exit "$guest" 60000
+	code=$?
+	kill "$server"
+	wait "$server" 2>/dev/null
+	cable pfifo
+	ns_sysctl "$H1" "net.strack.retries=$retries"
+	[ "$code" -eq 1 ] && grep -qE 'failed with status (11|13)' "$TMP/out" ||
+		{ echo "exit code $code"; cat "$TMP/out"; return 1; }
+	all_back && del_device vs0
+}
+
+conformance() {
+	local rc=0
+	device always && for other in vs8 vs9; do
+		add_device "$other" vhost_vdpa && vsettings "$other" "netns=/run/netns/$H1" || return 1
+	done
+	vsettings vs9 endpoints=2 regions=2 queues=2 quota=4194304 rate=5 || return 1
+	vstellar-guest conformance "$DEV" 10.9.0.1 --other "$(vhost_of vs8)" --small "$(vhost_of vs9)" \
+		--zerocopy >"$TMP/out" 2>&1 || rc=$?
+	if [ "$rc" -ne 0 ]; then
+		grep -A 3 '^not ok' "$TMP/out"
+	else
+		ktap_print_msg "$(tail -n 1 "$TMP/out" | tr -d '#')" >&3
+	fi
+	all_back || rc=1
+	del_device vs8 && del_device vs9 && del_device vs0 || return 1
+	return "$rc"
+}
+
+# guest: the driver of this kernel, in a namespace
+guest() {
+	create vs1 && vsettings vs1 "netns=/run/netns/$H1" first-port=1 zerocopy=always &&
+		bind vs1 virtio_vdpa && give_device vs1 "$G1"
+}
+
+move() {
+	bulk -t 100 -b "$BYTES" "$@" || return 1
+	busywait 20000 nothing_lent vs1 || { vsettings vs1; return 1; }
+}
+
+programs() {
+	guest && vsocket "$H2" "$G1" 10.9.0.2 && vsocket "$G1" "$H2" 10.9.0.1 || return 1
+	move -c "$G1" -s "$H2" 10.9.0.2 && move -c "$H2" -s "$G1" 10.9.0.1 || return 1
+	# many that come and go, some with what was not read
+	bulk -t 100 -n "$(how_often 100 30 10)" -b 5000 -c "$G1" -s "$H2" 10.9.0.2 || return 1
+	[ "$(setting lent-total vs1)" -gt "$BYTES" ] || { vsettings vs1; return 1; }
+}
+
+# The driver's device goes under load, with bytes on loan.
+driver_loses() {
+	cable netem limit 10000 delay 100ms && serve || return 1
+	in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$TMP/client" 2>&1 &
+	client=$!
+	busywait 20000 lent vs1 || { cat "$TMP/client"; kill "$client"; return 1; }
+	del_device vs1 || return 1
+	wait_exit "$client" 20000
+	[ $? -eq 1 ] || { cat "$TMP/client"; return 1; }
+	cable pfifo
+	wait_exit "$server" 30000
+	[ $? -eq 1 ] || { cat "$TMP/serve"; return 1; }
+	guest && move -c "$G1" -s "$H2" 10.9.0.2
+}
+
+# Programs reset connections with data on its way, and their memory is used again by others.
+driver_aborts() {
+	cable netem limit 10000 delay 20ms || return 1
+	for try in $(seq "$(how_often 20 5 3)"); do
+		talk -n "$H2" listen 10.9.0.2 7200 err=ECONNRESET >"$TMP/peer" 2>&1 &
+		peer=$!
+		wait_line "$TMP/peer" 'listen ok' || { cat "$TMP/peer"; return 1; }
+		talk -n "$G1" connect 10.9.0.2 7200 send=500000 reset >"$TMP/out" ||
+			{ echo "try $try:"; cat "$TMP/out"; kill "$peer"; return 1; }
+		wait_exit "$peer" 20000 || { echo "try $try:"; cat "$TMP/peer"; return 1; }
+	done
+	cable pfifo
+	move -c "$G1" -s "$H2" 10.9.0.2
+}
+
+TMP=$(mktemp -d)
+defer rm -rf "$TMP"
+exec 3>&1
+setup_ns H1 H2 G1
+setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+
+ktap_print_header
+ktap_set_plan 14
+ktap_test_result "nothing is lent unless somebody says so" off
+ktap_test_result "streams out of lent memory are whole" whole
+ktap_test_result "lent in small pieces" pieces
+ktap_test_result "packets are lost, late, doubled and in another order" disturbed
+ktap_test_result "what the kernel copies is not lent for long" adaptive
+ktap_test_result "no more is on loan than may be" quota
+ktap_test_result "a guest is killed with bytes on loan" killed
+ktap_test_result "a device is removed with bytes on loan" removed
+ktap_test_result "memory is unmapped with bytes on loan" unmapped
+ktap_test_result "the peer falls silent" silence
+ktap_test_result "commands and checks, with lent memory" conformance
+ktap_test_result "programs of a guest's namespace" programs
+ktap_test_result "the driver's device goes with bytes on loan" driver_loses
+ktap_test_result "connections are reset with bytes on loan" driver_aborts
+ktap_finished
