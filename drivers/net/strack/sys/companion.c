@@ -164,8 +164,8 @@ int strack_c_skb_push_linear(struct sk_buff *skb, const void *data, unsigned int
 	return 0;
 }
 
-int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
-			  unsigned int len)
+static int skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
+			unsigned int len, bool ours)
 {
 	int i = skb_shinfo(skb)->nr_frags;
 
@@ -175,7 +175,10 @@ int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int o
 		if (i == MAX_SKB_FRAGS)
 			return -ENOSPC;
 		get_page(page);
-		skb_fill_page_desc(skb, i, page, off, len);
+		if (ours)
+			skb_fill_page_desc(skb, i, page, off, len);
+		else
+			skb_fill_page_desc_noacc(skb, i, page, off, len);
 	}
 	skb->len += len;
 	skb->data_len += len;
@@ -184,6 +187,23 @@ int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int o
 	if (skb->destructor == sock_wfree)
 		refcount_add(len, &skb->sk->sk_wmem_alloc);
 	return 0;
+}
+
+int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
+			  unsigned int len)
+{
+	return skb_add_frag(skb, page, off, len, true);
+}
+
+/*
+ * The same with a page of somebody else's. Whether it is from the reserves for
+ * emergencies is not asked: its owner may change meanwhile what would tell, and
+ * sockets would refuse the packet though nothing of it was taken from there.
+ */
+int strack_c_skb_add_lent(struct sk_buff *skb, struct page *page, unsigned int off,
+			  unsigned int len)
+{
+	return skb_add_frag(skb, page, off, len, false);
 }
 
 unsigned int strack_c_skb_frags_left(const struct sk_buff *skb)

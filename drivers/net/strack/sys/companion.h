@@ -47,6 +47,8 @@ void strack_c_skb_free(struct sk_buff *skb);
 int strack_c_skb_push_linear(struct sk_buff *skb, const void *data, unsigned int len);
 int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
 			  unsigned int len);
+int strack_c_skb_add_lent(struct sk_buff *skb, struct page *page, unsigned int off,
+			  unsigned int len);
 unsigned int strack_c_skb_frags_left(const struct sk_buff *skb);
 void strack_c_skb_set_ubuf(struct sk_buff *skb, struct ubuf_info *ubuf);
 void strack_c_skb_set_shared(struct sk_buff *skb);

@@ -163,7 +163,7 @@ impl Skb {
             // SAFETY: By the type invariants of both; the range lies within what the reference of the
             // piece keeps, of which the packet takes another one.
             to_result(unsafe {
-                bindings::strack_c_skb_add_frag(self.as_ptr(), piece.as_page(), piece.off(), len)
+                bindings::strack_c_skb_add_lent(self.as_ptr(), piece.as_page(), piece.off(), len)
             })?;
         }
         if loan.is_shared() {

@@ -65,6 +65,19 @@ int strack_c_kunit_page_refs(const struct page *page)
 	return page_count(page);
 }
 
+void strack_c_kunit_page_set_reserve(struct page *page, bool reserve)
+{
+	if (reserve)
+		set_page_pfmemalloc(page);
+	else
+		clear_page_pfmemalloc(page);
+}
+
+bool strack_c_kunit_skb_reserve(const struct sk_buff *skb)
+{
+	return skb_pfmemalloc(skb);
+}
+
 /* What is charged for packets: the count begins at one, for the socket. */
 u32 strack_c_kunit_wmem(const struct sock *sk)
 {

@@ -47,6 +47,9 @@ struct strack_kunit_look {
 void strack_c_kunit_skb_look(const struct sk_buff *skb, struct strack_kunit_look *look);
 unsigned int strack_c_kunit_max_frags(void);
 int strack_c_kunit_page_refs(const struct page *page);
+/* whether a page comes from the reserves for emergencies, and a packet is said to */
+void strack_c_kunit_page_set_reserve(struct page *page, bool reserve);
+bool strack_c_kunit_skb_reserve(const struct sk_buff *skb);
 u32 strack_c_kunit_wmem(const struct sock *sk);
 size_t strack_c_kunit_iter_left(const struct iov_iter *iter);
 

@@ -279,6 +279,25 @@ mod suite {
     }
 
     #[test]
+    fn reserves_of_a_lender_are_his_own() -> Result {
+        let page = PageBuf::alloc(0, GFP_KERNEL)?;
+        // SAFETY: The page is valid, and nobody else has it.
+        unsafe { bindings::strack_c_kunit_page_set_reserve(page.as_page(), true) };
+        let loan = loan_of(None, true, &[part(&page, 0, 50)])?;
+        let (mut lent, mut own) = (Skb::alloc(0, GFP_KERNEL)?, Skb::alloc(0, GFP_KERNEL)?);
+        lent.add_pieces(&loan, loan.packet(0, 50))?;
+        own.add_frag(&page, 0, 50)?;
+        // SAFETY: The packets are valid.
+        let reserve =
+            [&lent, &own].map(|skb| unsafe { bindings::strack_c_kunit_skb_reserve(skb.as_ptr()) });
+        drop((loan, lent, own));
+        // SAFETY: As above.
+        unsafe { bindings::strack_c_kunit_page_set_reserve(page.as_page(), false) };
+        assert_eq!(reserve, [false, true]);
+        Ok(())
+    }
+
+    #[test]
     fn packet_without_room_is_left_alone() -> Result {
         let page = PageBuf::alloc(0, GFP_KERNEL)?;
         let loan = loan_of(None, false, &[part(&page, 0, 10), part(&page, 20, 10)])?;
