@@ -124,7 +124,7 @@ pub(super) fn lend_packets(
     let mut added = 0;
     let mut complete = true;
     if let Some(tail) = &tail {
-        loan.adopt(tail.loan.packet(tail.first, tail.len))?;
+        loan.adopt(&tail.loan, tail.first, tail.len)?;
         let want = left.min(tail.room);
         added = gather(&mut loan, &mut pages, 0, want)?;
         complete = added == want;

@@ -196,11 +196,13 @@ impl Loan {
         self.pieces.truncate(len);
     }
 
-    /// Begins with the pieces of a packet that have been in another loan.
-    pub(crate) fn adopt(&mut self, pieces: &[Piece]) -> Result {
-        for piece in pieces {
+    /// Begins with the pieces of a packet of `len` bytes, the first of which is number `first` in
+    /// another loan. What somebody may write to there may be written to here.
+    pub(crate) fn adopt(&mut self, from: &Loan, first: u16, len: u16) -> Result {
+        for piece in from.packet(first, len) {
             self.push(0, piece.clone())?;
         }
+        self.shared |= from.shared;
         Ok(())
     }
 

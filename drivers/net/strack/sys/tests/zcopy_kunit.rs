@@ -202,6 +202,28 @@ mod suite {
     }
 
     #[test]
+    fn pieces_move_to_another_loan() -> Result {
+        let page = PageBuf::alloc(0, GFP_KERNEL)?;
+        let parts = [part(&page, 0, 10), part(&page, 20, 30), part(&page, 60, 40)];
+        let shared = loan_of(None, true, &parts)?;
+        let mut loan = Loan::new(None, false, 4, GFP_KERNEL)?;
+        // All but the first piece.
+        loan.adopt(&shared, 1, 70)?;
+        let lens = loan.packet(0, 70).iter().map(|piece| piece.len());
+        assert!(lens.eq([30, 40]));
+        assert_eq!((loan.len(), refs(&page)), (2, 6));
+        assert!(loan.is_shared());
+        drop(shared);
+        assert_eq!(refs(&page), 3);
+        // Nobody writes to what comes from one that nobody writes to.
+        let own = loan_of(None, false, &parts)?;
+        let mut loan = Loan::new(None, false, 4, GFP_KERNEL)?;
+        loan.adopt(&own, 0, 10)?;
+        assert!(!loan.is_shared());
+        Ok(())
+    }
+
+    #[test]
     fn full_loan_takes_no_more() -> Result {
         let page = PageBuf::alloc(0, GFP_KERNEL)?;
         let mut loan = Loan::new(None, false, 1, GFP_KERNEL)?;
