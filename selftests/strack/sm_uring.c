@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include <linux/io_uring.h>
 
@@ -347,6 +348,86 @@ static void send_zc_waits(void)
 	expect_notification(&r);
 }
 
+/*
+ * Packets of several lenders leave together, get lost, and are sent again: all of
+ * it arrives, and each lender is told once. Cut small, so that there are many.
+ */
+static void send_zc_lossy(void)
+{
+	enum { CALLS = 12, BYTES = 40000 };
+	static unsigned char data[CALLS * BYTES], got[CALLS * BYTES];
+	int fd[2], status, owed = 0;
+	struct io_uring_cqe cqe;
+	struct ring r;
+
+	ring_open(&r);
+	EQ(system("ip link set dev lo mtu 1500"), 0);
+	sm_pair(fd);
+	if (!NEED(fork())) {
+		bool all = sm_recv_all(fd[1], got, sizeof(got)) == sizeof(got);
+
+		_exit(!all || !sm_pattern_check(got, sizeof(got), 0));
+	}
+	sm_pattern_fill(data, sizeof(data), 0);
+	EQ(system("tc qdisc add dev lo root netem loss 10% limit 10000"), 0);
+	for (int i = 0; i < CALLS; i++) {
+		ring_submit(&r, (struct io_uring_sqe[]){ sqe_zc(fd[0], data + i * BYTES, BYTES) });
+		/* the notifications of earlier ones may come in between */
+		while ((cqe = ring_next(&r)).flags & IORING_CQE_F_NOTIF)
+			owed--;
+		EQ(cqe.res, BYTES);
+		owed += !!(cqe.flags & IORING_CQE_F_MORE);
+	}
+	NEED(wait(&status));
+	EQ(status, 0);
+	for (; owed > 0; owed--)
+		TRUE(ring_next(&r).flags & IORING_CQE_F_NOTIF);
+	TRUE(ring_idle(&r));
+	EQ(system("tc qdisc del dev lo root"), 0);
+	EQ(system("ip link set dev lo mtu 65536"), 0);
+}
+
+/* What lies before the end of the memory is sent or not, in order; nothing else is. */
+static void send_zc_fault(void)
+{
+	enum { HALF = 8 * 4096 };
+	static const size_t sizes[] = { 1000, 10, 2 * HALF };
+	static unsigned char got[HALF];
+	struct io_uring_cqe cqe;
+	unsigned char *data;
+	ssize_t sent = 0;
+	struct ring r;
+	int fd[2];
+
+	ring_open(&r);
+	sm_pair(fd);
+	data = mmap(NULL, 2 * HALF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(data == MAP_FAILED ? -1 : 0);
+	sm_pattern_fill(data, HALF, 0);
+	OK(munmap(data + HALF, HALF));
+	/* large enough to be lent, and not; all of it is missing, or the second half */
+	for (int i = 0; i < 3; i++) {
+		void *from = i < 2 ? data + HALF : data;
+
+		ring_submit(&r, (struct io_uring_sqe[]){ sqe_zc(fd[0], from, sizes[i]) });
+		cqe = ring_next(&r);
+		if (cqe.res > 0 && i == 2)
+			sent = cqe.res;
+		else
+			EQ(cqe.res, -EFAULT);
+		if (cqe.flags & IORING_CQE_F_MORE)
+			TRUE(ring_next(&r).flags & IORING_CQE_F_NOTIF);
+	}
+	if (!sm.tcp)
+		TRUE(sent > 0);
+	TRUE(sent < HALF);
+	ring_submit(&r, (struct io_uring_sqe[]){ sqe_zc(fd[0], data + sent, HALF - sent) });
+	EQ(sm_recv_all(fd[1], got, HALF), HALF);
+	TRUE(sm_pattern_check(got, HALF, 0));
+	expect_sent(&r, HALF - sent);
+	TRUE(ring_next(&r).flags & IORING_CQE_F_NOTIF);
+}
+
 /* However the connection ends, the notification comes. */
 static void send_zc_reset(void)
 {
@@ -473,6 +554,8 @@ static const struct sm_case cases[] = {
 	SM_CASE(send_zc, SM_BOTH, SM_V4_V6),
 	SM_CASE(send_zc_fixed, SM_BOTH, SM_V4_V6),
 	SM_CASE(send_zc_waits, SM_BOTH, SM_ONCE),
+	SM_CASE(send_zc_lossy, SM_BOTH, SM_V4_V6),
+	SM_CASE(send_zc_fault, SM_BOTH, SM_ONCE),
 	SM_CASE(send_zc_reset, SM_BOTH, SM_ONCE),
 	SM_CASE(recv_waitall, SM_BOTH, SM_ONCE),
 	SM_CASE(poll_add, SM_BOTH, SM_ONCE),

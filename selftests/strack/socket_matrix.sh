@@ -8,7 +8,7 @@
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
 
 require_root
-require_command socket_matrix ip
+require_command socket_matrix ip tc
 case " $* " in
 *" --tcp "*) ;;
 *) require_strack ;;
