@@ -16,7 +16,7 @@ help:
 	@echo '  make test         everything that CI runs; ends with the number of passed and failed'
 	@echo '  make test-debug   the tests of the modules on a kernel with KASAN, lockdep, kmemleak and'
 	@echo '                    more; the first time it takes 10 to 40 minutes more, to build that'
-	@echo '  make test-nested  a virtual machine in the guest, which has a virtual device; 5 to 20 minutes'
+	@echo '  make test-nested  a virtual machine in the guest, which has a virtual device; 2 minutes, more on a busy machine'
 	@echo
 	@echo '  make setup        build root, kernel and guest image (the others do this by themselves)'
 	@echo '  make update       the same, and a newer kernel if Debian has one'

@@ -249,7 +249,7 @@ slept() {
 	host "SOCKET-LISTEN:$(address any 7200)" "CREATE:$TMP/woken" && host_listens || return 1
 	host_ends || { cat "$TMP/console.log"; return 1; }
 	[ "$(head -n 1 "$TMP/woken")" = 1 ] && grep -q 'Network is down' "$TMP/woken" || { cat "$TMP/woken"; return 1; }
-	sed -n '/^@@ klog/{/PM: Cannot get swap writer/!p;}' "$TMP/woken" >"$TMP/klog"
+	sed -n '/^@@ klog/{/PM: Cannot \(find swap device\|get swap writer\)/!p;}' "$TMP/woken" >"$TMP/klog"
 }
 
 killed() {
