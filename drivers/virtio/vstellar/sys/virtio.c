@@ -129,11 +129,16 @@ static void vsg_config_changed(struct virtio_device *vdev)
 	queue_work(vsg_wq, &dev->changed);
 }
 
-/* Lets go of the device, which is not touched by anybody any more; once. */
+/*
+ * Lets go of the device, which is not touched by anybody any more. Where the machine did not
+ * wake up well that was done before it went to sleep, and its queues are gone.
+ */
 static void vsg_device_detach(struct vsg_device *dev)
 {
 	struct virtqueue *events = dev->vqs[VIRTIO_VSTELLAR_VQ_EVENT];
 
+	if (dev->detached)
+		return;
 	disable_work_sync(&dev->changed);
 	if (!dev->dead)
 		vsg_device_stop(dev);
@@ -148,9 +153,7 @@ static void vsg_remove(struct virtio_device *vdev)
 	struct vsg_device *dev = vdev->priv;
 
 	strack_provider_unregister(&dev->provider);
-	/* a machine that did not wake up well has none since it went to sleep */
-	if (!dev->detached)
-		vsg_device_detach(dev);
+	vsg_device_detach(dev);
 	vdev->priv = NULL;
 	kref_put(&dev->ref, vsg_device_free);
 }
