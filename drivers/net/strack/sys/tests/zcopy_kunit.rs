@@ -127,7 +127,11 @@ mod suite {
             assert_eq!((given, rest), (350, 350 - kept));
         }
         // Not even looked for, or not said to be kept.
-        assert_eq!(with(&parts, |iter| Ok(drop(Pages::new(iter))))?.1, 350);
+        let unlooked = with(&parts, |iter| {
+            drop(Pages::new(iter));
+            Ok(())
+        })?;
+        assert_eq!(unlooked.1, 350);
         let unsaid = with(&parts, |iter| Pages::new(iter).next(10).map(|_| ()))?;
         assert_eq!(unsaid.1, 350);
         assert_eq!((refs(&page), refs(&other)), (1, 1));
@@ -309,9 +313,10 @@ mod suite {
         let (mut lent, mut own) = (Skb::alloc(0, GFP_KERNEL)?, Skb::alloc(0, GFP_KERNEL)?);
         lent.add_pieces(&loan, loan.packet(0, 50))?;
         own.add_frag(&page, 0, 50)?;
-        // SAFETY: The packets are valid.
-        let reserve =
-            [&lent, &own].map(|skb| unsafe { bindings::strack_c_kunit_skb_reserve(skb.as_ptr()) });
+        let reserve = [&lent, &own].map(|skb| {
+            // SAFETY: The packet is valid.
+            unsafe { bindings::strack_c_kunit_skb_reserve(skb.as_ptr()) }
+        });
         drop((loan, lent, own));
         // SAFETY: As above.
         unsafe { bindings::strack_c_kunit_page_set_reserve(page.as_page(), false) };
@@ -365,10 +370,8 @@ mod suite {
         skb.add_pieces(&loan, loan.packet(0, 50))?;
         skb.set_ubuf(loan.ubuf().ok_or(EINVAL)?);
         // SAFETY: The packet is valid, and nobody else has it.
-        assert_eq!(
-            unsafe { bindings::strack_c_kunit_skb_orphan(skb.as_ptr()) },
-            0
-        );
+        let error = unsafe { bindings::strack_c_kunit_skb_orphan(skb.as_ptr()) };
+        assert_eq!(error, 0);
         assert_eq!((owner.refs(), owner.0.sent, owner.0.copied), (2, 0, 1));
         drop(loan);
         assert_eq!((owner.refs(), refs(&page)), (1, 1));
