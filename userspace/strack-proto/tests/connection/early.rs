@@ -313,6 +313,42 @@ fn tail_lost_on_a_dead_link_costs_some_probes() {
     assert!(slowest < 3 * MSEC, "{slowest} ns");
 }
 
+/// Probes are few and have an end: where nobody answers, and where the peer answers
+/// each of them while no data gets through to it.
+#[test]
+fn probes_for_the_tail_have_an_end() {
+    for (profile, answered) in [
+        (Profile::Strack, false),
+        (Profile::Strack, true),
+        (Profile::Stellar, false),
+        (Profile::Stellar, true),
+    ] {
+        for before in [1400, 400_000] {
+            let links = vec![Link::new(100 * USEC); 8];
+            let mut setup = strack(Setup::new(before).paths(links), profile);
+            setup.apps[CLIENT].finish = false;
+            let mut net = setup.start();
+            net.run_for(SEC);
+            let probes = net.count(CLIENT, Counter::ProbeTail);
+            net.censor = Some(Box::new(move |_, datagram, packet| {
+                datagram.to == SERVER && (!answered || matches!(packet, Packet::Data(_)))
+            }));
+            let start = net.now;
+            net.client().app.write += 100 * 1400;
+            net.pump(CLIENT);
+            let done = net.run(start + 300 * SEC, |net| {
+                net.client().conn.state() == State::Closed
+            });
+            let probes = net.count(CLIENT, Counter::ProbeTail) - probes;
+            let what = format!("{profile:?}, {answered}, {before}: {probes} probes");
+            println!("{what}, {} ms", (net.now - start) / MSEC);
+            assert!(done, "{what}");
+            // Rounds that bring nothing are backed off; the others end with the timeout.
+            assert!(probes <= if answered { 250 } else { 50 }, "{what}");
+        }
+    }
+}
+
 /// A lossy network: each retransmission takes a path that has not lost anything since
 /// something arrived on it.
 #[test]
