@@ -48,6 +48,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("completions that nobody takes", untaken),
     ("send entries that break the rules", sends),
     ("receive entries that break the rules", receives),
+    ("receive entries that adjoin one that is wrong", adjoining),
     ("keys of another device mean nothing", foreign_keys),
     ("entries outlive no connection", canceled),
     ("no data moves while it is quiesced", quiesced),
@@ -590,6 +591,70 @@ fn receives(world: &Conformance) -> Result<()> {
         let seen: Vec<_> = std::iter::from_fn(|| pair.cq.take()).collect();
         let found = seen.iter().find(|cqe| cqe.wr_id == 5).context(*what)?;
         want(what, found.status, *status)?;
+    }
+    Ok(())
+}
+
+/// Buffers one behind the other, the last of them beyond what may be written: those before are filled, and
+/// nothing else is.
+fn adjoining(world: &Conformance) -> Result<()> {
+    const BUFFERS_BEFORE: u64 = 4;
+    const ROOM: u32 = 1024;
+    let all = BUFFERS_BEFORE * u64::from(ROOM);
+    let mut driver = world.driver()?;
+    let status = Status::Fault;
+    for (what, into, in_region) in [
+        ("beyond a region", INTO, true),
+        ("beyond the memory", USUAL_RAM - all, false),
+    ] {
+        driver.restart(FEATURES)?;
+        let mut pair = Pair::new(&mut driver, world.own)?;
+        let ram = driver.ram();
+        let key = if in_region {
+            let region = mr(addr(into), abi::MR_WRITE, 0, &[(addr(into), all)]);
+            ram.zero(into + all, ROOM as usize);
+            driver.order(Op::MrReg, 0, &region)?.u32(0)
+        } else {
+            abi::LKEY_IOVA
+        };
+        let data = pattern(all as usize + 64);
+        ram.write(BUFFERS, &data);
+        let send = Sqe::send(77, by_address(BUFFERS, data.len() as u32));
+        pair.ends[0].put_send(&send.encode());
+        pair.ends[0].tell(&mut driver)?;
+        // the transport has all of it; how much lies there when the buffers come does not matter
+        while pair.cq.wait(&mut driver)?.wr_id != 77 {}
+        for buffer in 0..=BUFFERS_BEFORE {
+            let at = into + buffer * u64::from(ROOM);
+            let sge = Sge {
+                key,
+                ..by_address(at, ROOM)
+            };
+            pair.ends[1].put_receive(&rqe(buffer, sge));
+        }
+        pair.ends[1].tell(&mut driver)?;
+        let mut came = Vec::new();
+        for buffer in 0..BUFFERS_BEFORE {
+            let cqe = pair.cq.wait(&mut driver)?;
+            want(what, cqe.status, Status::Ok)?;
+            ensure!(cqe.wr_id == buffer && cqe.len > 0, "{what}: {cqe:?}");
+            let mut bytes = vec![0; cqe.len as usize];
+            ram.read(into + buffer * u64::from(ROOM), &mut bytes);
+            came.extend(bytes);
+        }
+        ensure!(data.starts_with(&came), "{what}: other bytes came");
+        let cqe = pair.cq.wait(&mut driver)?;
+        want(what, cqe.status, status)?;
+        ensure!(
+            cqe.wr_id == BUFFERS_BEFORE && cqe.len == 0,
+            "{what}: {cqe:?}"
+        );
+        failed(&mut driver, &pair, 1, status).context(what)?;
+        if in_region {
+            let mut behind = vec![1; ROOM as usize];
+            ram.read(into + all, &mut behind);
+            ensure!(behind.iter().all(|&byte| byte == 0), "{what}: written");
+        }
     }
     Ok(())
 }
