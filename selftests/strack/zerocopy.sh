@@ -100,7 +100,7 @@ ktap_test_result "pipe, loss 1 %, MTU 9000" repaired -z "$H2_4"
 cable 1500 off
 ktap_test_result "pipe, loss 1 %, offloads off, IPv6" repaired -z "$H2_6"
 cable 1500 on
-trouble delay 500us 400us loss 1% reorder 50% 50% duplicate 2% corrupt 1%
+trouble delay 500us 400us loss 3% reorder 50% 50% duplicate 2% corrupt 1%
 BYTES=$((BYTES / 4))
 ktap_test_result "file, all together" repaired -f "$H2_4"
 ktap_test_result "pipe, all together, smallest buffers" move -z -b $((BYTES / 8)) -B 1 "$H2_4"
