@@ -236,10 +236,16 @@ impl<'a> Session<'a> {
 
     /// Resets the device, which has to be as new then.
     fn restart(&mut self) -> Result<()> {
+        self.undisturbed(|_| Ok(()))
+    }
+
+    /// Resets the device and makes what has to work, while nothing is changed.
+    fn undisturbed<T>(&mut self, make: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.reset()?;
         self.driver.greet().context("after a reset")?;
+        let made = make(self)?;
         self.changer.aim(self.target);
-        Ok(())
+        Ok(made)
     }
 
     /// Resets the device, and does not greet it. Nothing is changed until somebody aims again.

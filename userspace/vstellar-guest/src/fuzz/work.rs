@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Work entries and doorbells, of connections of the device to itself.
 
-use super::changer::Target;
 use super::commands;
 use super::places::data;
 use super::Session;
@@ -87,14 +86,12 @@ impl Session<'_> {
         if !self.pairs.is_empty() {
             return Ok(());
         }
-        let target = std::mem::replace(&mut self.target, Target::Nothing);
-        self.restart()?;
-        for number in 0..PAIRS {
-            let pair = Pair::nth(&mut self.driver, self.own, number);
-            self.pairs.push(pair.context("a new connection")?);
-        }
-        self.target = target;
-        self.changer.aim(target);
+        self.pairs = self.undisturbed(|session| {
+            (0..PAIRS)
+                .map(|number| Pair::nth(&mut session.driver, session.own, number))
+                .collect::<Result<_>>()
+                .context("a new connection")
+        })?;
         Ok(())
     }
 
