@@ -224,6 +224,33 @@ fn overtakers_are_those_of_the_widest_window() {
     assert_eq!(patience.overtakers(), 6);
 }
 
+/// A connection starts once, however many packets it sends: their numbers come round.
+#[test]
+fn start_has_an_end() {
+    let params = Params::default();
+    let mut patience = Patience::new(params, 0);
+    let packets = u32::from(params.start_packets);
+    patience.on_acked(packets - 1);
+    patience.on_acked(0);
+    assert!(patience.is_starting());
+    patience.on_acked(1);
+    assert!(!patience.is_starting());
+    // Those that are left until the first number is used again, and one more.
+    for more in [1 << 31, (1 << 31) - packets, 1] {
+        patience.on_acked(more);
+        assert!(!patience.is_starting());
+    }
+
+    let mut patience = Patience::new(params, 0);
+    patience.on_acked(1 << 16);
+    assert!(!patience.is_starting());
+    let known = Params {
+        start_packets: 0,
+        ..params
+    };
+    assert!(!Patience::new(known, 0).is_starting());
+}
+
 #[test]
 fn needless_once() {
     let mut resent = Resent::new().expect("memory");

@@ -210,12 +210,15 @@ impl Connection {
             train: self.marked_train(ack),
             ..News::default()
         };
-        let mut psn = self.tx.una();
+        let first = self.tx.una();
+        let mut psn = first;
         while psn.lt(ack.cumulative) {
             self.delivered(now, psn, ack, &mut news);
             psn = psn.next();
         }
         self.tx.advance(ack.cumulative);
+        let acked = self.tx.una().dist_from(first);
+        self.recovery.patience.on_acked(acked);
         let mut bits = ack.sack;
         while bits != 0 {
             let psn = ack.sack_base.add(bits.trailing_zeros());

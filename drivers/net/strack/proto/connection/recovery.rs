@@ -99,8 +99,7 @@ impl Connection {
 
     /// Whether little is known of the RTT yet.
     pub(super) fn is_starting(&self) -> bool {
-        let acked = self.tx.una().dist_from(self.snd_isn);
-        acked < self.config.loss.start_packets.into()
+        self.recovery.patience.is_starting()
     }
 
     /// Retransmission timeout with back-off.

@@ -18,6 +18,9 @@
 //! is learned as well, and all limits are stretched for a while. A retransmission
 //! can also be needless because the ACK of the original was lost. Then nothing was
 //! late, and to wait longer the next time would not help.
+//!
+//! Of the first packets all this says little yet: a connection starts until so many of them are
+//! acknowledged, and is more patient meanwhile.
 
 use super::params::Params;
 use crate::proto::{
@@ -39,6 +42,8 @@ pub struct Patience {
     widest_now: u64,
     widest_before: u64,
     epoch_start: Ns,
+    // Packets to be acknowledged until the RTT is known well enough.
+    start_left: u16,
     // In percent.
     stretch: u16,
     last_stretched: Ns,
@@ -54,9 +59,22 @@ impl Patience {
             widest_now: 0,
             widest_before: 0,
             epoch_start: now,
+            start_left: params.start_packets,
             stretch: UNSTRETCHED,
             last_stretched: 0,
         }
+    }
+
+    /// So many more packets are acknowledged, all before them having been so already.
+    pub fn on_acked(&mut self, packets: u32) {
+        let packets = u16::try_from(packets).unwrap_or(u16::MAX);
+        self.start_left = self.start_left.saturating_sub(packets);
+    }
+
+    /// Whether little is known of the RTT yet. Once that is over, it is for good: packet numbers
+    /// come round, and so they cannot tell.
+    pub fn is_starting(&self) -> bool {
+        self.start_left > 0
     }
 
     /// A packet has arrived that had been on its way for `age`.
