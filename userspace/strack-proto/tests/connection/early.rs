@@ -21,7 +21,12 @@ use std::{
 };
 use strack_proto::{
     config::Profile,
-    connection::State,
+    connection::{
+        RxMeta,
+        State,
+        Verdict,
+        What, //
+    },
     counter::Counter,
     wire::{
         flags,
@@ -347,6 +352,53 @@ fn probes_for_the_tail_have_an_end() {
             assert!(probes <= if answered { 250 } else { 50 }, "{what}");
         }
     }
+}
+
+/// What probes ask for arrives while they leave one by one: they were the last, and the
+/// connection is idle.
+#[test]
+fn probes_of_what_has_arrived_are_the_last() {
+    let links = vec![Link::new(100 * USEC); 8];
+    let mut setup = strack(Setup::new(400_000).paths(links), Profile::Strack);
+    setup.apps[CLIENT].finish = false;
+    setup.client.burst_max = 1;
+    let mut net = setup.start();
+    net.run_for(SEC);
+    assert_eq!(net.client().conn.deadline(), None);
+    // Everything arrives, but no ACK gets back before it is asked for.
+    let last = Rc::new(RefCell::new(None));
+    let noted = last.clone();
+    net.censor = Some(Box::new(move |_, datagram, packet| {
+        if let (CLIENT, Packet::Ack(ack)) = (datagram.to, packet) {
+            *noted.borrow_mut() = Some(*ack);
+        }
+        datagram.to == CLIENT
+    }));
+    net.client().app.write += 16 * 1400;
+    net.pump(CLIENT);
+    let asks = net.client().conn.deadline().expect("a timer");
+    net.run(asks - 1, |_| false);
+    let ack = last.borrow().expect("an ACK");
+
+    let conn = &mut net.client().conn;
+    let mut probes = 0;
+    conn.on_timer(asks);
+    while let Some(packet) = conn.poll_transmit(asks) {
+        assert!(matches!(packet.what, What::Control { .. }), "{packet:?}");
+        probes += 1;
+        if probes == 1 {
+            let meta = RxMeta {
+                ce: false,
+                entropy: 51_000,
+                payload: 0,
+            };
+            let taken = conn.on_packet(asks, &Packet::Ack(ack), meta);
+            assert_eq!(taken, Verdict::Handled);
+        }
+    }
+    assert!(probes > 1);
+    assert_eq!(conn.info().inflight_packets, 0);
+    assert_eq!(conn.deadline(), None);
 }
 
 /// A lossy network: each retransmission takes a path that has not lost anything since

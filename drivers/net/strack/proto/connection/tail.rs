@@ -35,9 +35,15 @@ impl Connection {
         self.recovers_early() || self.is_starting()
     }
 
+    /// Whether there is something to ask for, and it is known when. After a timeout in silence
+    /// the next try tells more than a probe.
+    fn has_tail(&self) -> bool {
+        self.rtt.sampled() && self.recovery.expiries == 0 && self.tx.in_flight() > 0
+    }
+
     pub(super) fn arm_tail_probe(&mut self, now: Ns) {
         self.timers.stop(Timer::TailProbe);
-        if !self.rtt.sampled() || self.recovery.expiries > 0 || self.tx.in_flight() == 0 {
+        if !self.has_tail() {
             return;
         }
         let wait = self.tail_wait();
@@ -60,8 +66,10 @@ impl Connection {
 
     /// All probes have left. Where a link is dead they may be lost, or else their answers, and
     /// that is no reason to wait for the timeout.
+    ///
+    /// They do not leave all at once: what they ask for may have arrived meanwhile.
     pub(super) fn arm_next_probes(&mut self, now: Ns) {
-        if self.recovers_early() {
+        if self.recovers_early() && self.has_tail() {
             let wait = self.backed_off(self.tail_wait(), self.recovery.unanswered);
             let at = now.saturating_add(wait).max(self.silence_judged());
             self.recovery.unanswered = self.recovery.unanswered.saturating_add(1);
