@@ -198,6 +198,26 @@ fn crowded_start_costs_a_probe() {
     }
 }
 
+/// How many paths are asked at the start: those of eight packets, and one that was heard of if
+/// the silence of the others is going to mean something.
+#[test]
+fn crowded_start_asks_few_paths() {
+    for (profile, asked) in [(Profile::Strack, 9), (Profile::Stellar, 8)] {
+        let mut setup = strack(Setup::new(400_000), profile);
+        setup.client.burst_max = 1;
+        let mut net = setup.start();
+        let first = net.client().conn.snd_isn();
+        net.censor = Some(Box::new(move |_, _, packet| match packet {
+            // The first one brings an ACK.
+            Packet::Data(data) => data.psn != first,
+            _ => false,
+        }));
+        let probed = net.run(SEC, |net| net.count(CLIENT, Counter::ProbeTail) > 0);
+        assert!(probed);
+        assert_eq!(net.count(CLIENT, Counter::ProbeTail), asked, "{profile:?}");
+    }
+}
+
 /// A tail lost on a path that is much slower than the others: its probe needs as long,
 /// and has it.
 #[test]

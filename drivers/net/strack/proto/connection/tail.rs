@@ -114,10 +114,7 @@ impl Connection {
         let (paths, age, other) = if self.asks_many() {
             // What left right behind the oldest packet is not worth a round of its own.
             let age = self.tail_wait().saturating_sub(self.probe_grace());
-            // An administrator may have denied it since.
-            let heard_on = self.recovery.heard_on;
-            let other = heard_on.filter(|&entropy| self.spray.carries(entropy));
-            (self.config.loss.probe_paths, age, other)
+            (self.config.loss.probe_paths, age, self.other_to_ask())
         } else {
             (1, 0, None)
         };
@@ -131,6 +128,14 @@ impl Connection {
             // Nothing is overdue yet: it was meanwhile that packets came to be waited for longer.
             self.arm_tail_probe(now);
         }
+    }
+
+    /// The path that is asked besides those of what is late, so that their silence means something.
+    /// The profile *stellar* makes nothing of silence.
+    fn other_to_ask(&self) -> Option<u16> {
+        let heard_on = self.recovery.heard_on.filter(|_| self.recovers_early());
+        // An administrator may have denied it since.
+        heard_on.filter(|&entropy| self.spray.carries(entropy))
     }
 
     /// An ACK may answer a probe for packets in flight: what was sent before that on the
