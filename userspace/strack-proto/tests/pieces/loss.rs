@@ -9,13 +9,17 @@ use strack_proto::{
         Outstanding,
         Params,
         Patience,
+        Probes,
         Resent,
         TxSlot,
         TxState, //
     },
     psn::Psn,
     rtt::Rtt,
-    wire::flags,
+    wire::{
+        flags,
+        AckHeader, //
+    },
     MSEC,
     SEC,
     USEC, //
@@ -222,6 +226,33 @@ fn overtakers_are_those_of_the_widest_window() {
     assert_eq!(patience.overtakers(), 150);
     patience.on_ack(2 * SEC, MSEC, 4);
     assert_eq!(patience.overtakers(), 6);
+}
+
+/// A round of probes is forgotten with the next one, not by finding that nothing is to be asked.
+#[test]
+fn latest_probes_are_remembered() {
+    let mut probes = Probes::new();
+    assert!(!probes.is_pending());
+    assert!(probes.choose([1, 2].into_iter(), 8, Some(3)));
+    for entropy in [1, 2, 3] {
+        assert_eq!(probes.next(1000), Some(entropy));
+    }
+    assert!(!probes.is_pending());
+    let answer = AckHeader {
+        entropy: 3,
+        echo_time: 1000,
+        ..AckHeader::default()
+    };
+    assert_eq!(probes.on_answer(2000, &answer, true), Some(1000));
+    let known = |probes: &Probes| {
+        let overtook = probes.overtook(500, 3, false, 2000);
+        (probes.silent(500, 1), overtook, probes.is_pending())
+    };
+    assert_eq!(known(&probes), (true, true, false));
+    assert!(!probes.choose([].into_iter(), 8, Some(4)));
+    assert_eq!(known(&probes), (true, true, false));
+    assert!(probes.choose([5].into_iter(), 8, None));
+    assert_eq!(known(&probes), (false, false, true));
 }
 
 /// A connection starts once, however many packets it sends: their numbers come round.

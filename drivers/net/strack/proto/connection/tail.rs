@@ -121,8 +121,7 @@ impl Connection {
         let packets = self.tx.in_flight_slots(self.tx.una());
         let overdue = packets.filter(|(_, slot)| now.saturating_sub(slot.sent_at) >= age);
         let entropies = overdue.map(|(_, slot)| slot.entropy);
-        self.recovery.tail.choose(entropies, paths, other);
-        if self.recovery.tail.is_pending() {
+        if self.recovery.tail.choose(entropies, paths, other) {
             self.probe_due = Some(Probe::Tail);
         } else {
             // Nothing is overdue yet: it was meanwhile that packets came to be waited for longer.

@@ -68,8 +68,18 @@ impl Probes {
     }
 
     /// Asks the first `most` different paths of `packets`, which are the entropy values
-    /// of packets in flight, oldest first, and `other` if there are any.
-    pub fn choose(&mut self, packets: impl Iterator<Item = u16>, most: u16, other: Option<u16>) {
+    /// of packets in flight, oldest first, and `other`. If there are none, nothing is forgotten
+    /// of the latest probes. Says whether there are any.
+    pub fn choose(
+        &mut self,
+        packets: impl Iterator<Item = u16>,
+        most: u16,
+        other: Option<u16>,
+    ) -> bool {
+        let mut packets = packets.peekable();
+        if packets.peek().is_none() {
+            return false;
+        }
         *self = Self {
             sent_at: self.sent_at,
             ..Self::new()
@@ -81,9 +91,10 @@ impl Probes {
             }
             self.add(entropy);
         }
-        if let Some(other) = other.filter(|_| self.chosen > 0) {
+        if let Some(other) = other {
             self.add(other);
         }
+        true
     }
 
     /// Asks one more path, if there is room and it is not asked yet.
