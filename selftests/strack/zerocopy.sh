@@ -4,7 +4,7 @@
 #
 # What is sent from the pages of a pipe or a file, without copying, arrives as it
 # was: in pieces of all sizes, over wide and narrow cables, with and without the
-# devices' help, and where packets get lost.
+# devices' help, where packets get lost, and where packets are to have few fragments.
 
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/net_lib.sh"
@@ -13,6 +13,7 @@ require_family
 require_command tc ethtool
 
 BYTES=$(($(how_often 4096 2048 512) << 10))
+FRAGS=/proc/sys/net/core/max_skb_frags
 
 # trouble ARGUMENT...: netem at both ends; nothing: none
 trouble() {
@@ -47,8 +48,13 @@ move() {
 	bulk $TCP -c "$H1" -s "$H2" -t 100 "$@"
 }
 
+# sum COUNTER: of both ends
+sum() {
+	echo $(($(counter "$H1" "$1") + $(counter "$H2" "$1")))
+}
+
 lent() {
-	is_tcp || echo $(($(counter "$H1" ZeroCopyBytes) + $(counter "$H2" ZeroCopyBytes)))
+	is_tcp || sum ZeroCopyBytes
 }
 
 # moved ADDRESS OPTION...: and most of it, both ways, without copying
@@ -81,8 +87,26 @@ repaired() {
 	}
 }
 
+# trains_end OPTION...: hardly any packet shares an skb with another
+trains_end() {
+	local packets skbs
+	is_tcp && {
+		moved "$@"
+		return
+	}
+	packets=$(sum TxPackets)
+	skbs=$(sum TxSkbs)
+	moved "$@" || return 1
+	packets=$(($(sum TxPackets) - packets))
+	skbs=$(($(sum TxSkbs) - skbs))
+	[ $((packets - skbs)) -le $((packets / 100)) ] || {
+		echo "$packets packets in $skbs skbs"
+		return 1
+	}
+}
+
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 16
 setup_cable 1500
 warm_up
 for mtu in 1500 9000; do
@@ -107,4 +131,10 @@ ktap_test_result "pipe, all together, smallest buffers" move -z -b $((BYTES / 8)
 BYTES=$((BYTES * 4))
 trouble
 ktap_test_result "file, small pieces" move -f -b 200000 -m 700 "$H2_4"
+# A header and one piece: what lies in two is copied.
+frags=$(cat $FRAGS)
+defer sh -c "echo $frags >$FRAGS"
+echo 2 >$FRAGS
+ktap_test_result "pipe, two fragments" trains_end -z "$H2_4"
+ktap_test_result "file, two fragments" trains_end -f "$H2_6"
 ktap_finished

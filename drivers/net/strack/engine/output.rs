@@ -319,7 +319,7 @@ impl Inner {
 /// pages are from another lender than those that are there: who is told of an skb is one.
 fn add_lent(skb: &mut Skb, packet: &TxPacket, loan: &Loan, lender: &mut Option<Ubuf>) -> Result {
     let pieces = packet.pieces(loan);
-    if pieces.len() >= skb.frags_left() {
+    if pieces.len() >= skb.train_frags_left() {
         return Err(ENOSPC);
     }
     if let Some(ubuf) = loan.ubuf() {

@@ -28,6 +28,7 @@ use crate::{
     observe::counters::Event,
     sys::{
         bindings,
+        skb::max_frags,
         sock::SockLock,
         zcopy::{
             Loan,
@@ -52,6 +53,11 @@ const COPY_BELOW: usize = 512;
 
 /// Most pieces of one packet: the pages that the largest payload lies in, wherever it begins.
 const PIECES: usize = (MAX_PAYLOAD as usize - 1).div_ceil(PAGE_SIZE) + 1;
+
+/// The same as long as an skb may have so few fragments as the administrator allows: one is the header.
+fn most_pieces() -> usize {
+    PIECES.min(max_frags().saturating_sub(1))
+}
 
 /// Who lends the pages of a message.
 pub(super) struct Lender {
@@ -189,7 +195,8 @@ pub(super) fn lend_packets(
 /// many bytes these are: fewer where the following ones cannot be lent, or would be one piece too many.
 fn gather(loan: &mut Loan, pages: &mut Pages<'_>, first: usize, want: usize) -> Result<usize> {
     let mut got = 0;
-    while got < want && loan.len() < first + PIECES && loan.has_room() {
+    let most = first + most_pieces();
+    while got < want && loan.len() < most && loan.has_room() {
         match pages.next(want - got) {
             Ok(Some(piece)) => {
                 got += piece.len();

@@ -12,6 +12,7 @@
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/uio.h>
+#include <net/hotdata.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -164,15 +165,21 @@ int strack_c_skb_push_linear(struct sk_buff *skb, const void *data, unsigned int
 	return 0;
 }
 
+/* net.core.max_skb_frags, which may change at any time: at least 1, at most MAX_SKB_FRAGS */
+unsigned int strack_c_max_frags(void)
+{
+	return READ_ONCE(net_hotdata.sysctl_max_skb_frags);
+}
+
 static int skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
-			unsigned int len, bool ours)
+			unsigned int len, unsigned int most, bool ours)
 {
 	int i = skb_shinfo(skb)->nr_frags;
 
 	if (skb_can_coalesce(skb, i, page, off)) {
 		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], len);
 	} else {
-		if (i == MAX_SKB_FRAGS)
+		if (i >= most)
 			return -ENOSPC;
 		get_page(page);
 		if (ours)
@@ -189,26 +196,40 @@ static int skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off
 	return 0;
 }
 
+/* The first fragment may always be there. */
 int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int off,
 			  unsigned int len)
 {
-	return skb_add_frag(skb, page, off, len, true);
+	return skb_add_frag(skb, page, off, len, strack_c_max_frags(), true);
 }
 
 /*
  * The same with a page of somebody else's. Whether it is from the reserves for
  * emergencies is not asked: its owner may change meanwhile what would tell, and
- * sockets would refuse the packet though nothing of it was taken from there.
+ * sockets would refuse the packet though nothing of it was taken from there. Nor
+ * is asked how many fragments are allowed: see strack_c_skb_train_frags_left().
  */
 int strack_c_skb_add_lent(struct sk_buff *skb, struct page *page, unsigned int off,
 			  unsigned int len)
 {
-	return skb_add_frag(skb, page, off, len, false);
+	return skb_add_frag(skb, page, off, len, MAX_SKB_FRAGS, false);
 }
 
 unsigned int strack_c_skb_frags_left(const struct sk_buff *skb)
 {
 	return MAX_SKB_FRAGS - skb_shinfo(skb)->nr_frags;
+}
+
+/*
+ * The same for one more packet of a train. The first one has whatever there is: it
+ * was made when so many fragments were allowed.
+ */
+unsigned int strack_c_skb_train_frags_left(const struct sk_buff *skb)
+{
+	unsigned int frags = skb_shinfo(skb)->nr_frags;
+	unsigned int most = frags ? strack_c_max_frags() : MAX_SKB_FRAGS;
+
+	return most > frags ? most - frags : 0;
 }
 
 /* The last thing that is done to its fragments: from now on none is joined. */

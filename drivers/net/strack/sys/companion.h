@@ -49,7 +49,9 @@ int strack_c_skb_add_frag(struct sk_buff *skb, struct page *page, unsigned int o
 			  unsigned int len);
 int strack_c_skb_add_lent(struct sk_buff *skb, struct page *page, unsigned int off,
 			  unsigned int len);
+unsigned int strack_c_max_frags(void);
 unsigned int strack_c_skb_frags_left(const struct sk_buff *skb);
+unsigned int strack_c_skb_train_frags_left(const struct sk_buff *skb);
 void strack_c_skb_set_ubuf(struct sk_buff *skb, struct ubuf_info *ubuf);
 void strack_c_skb_set_shared(struct sk_buff *skb);
 int strack_c_skb_copy_to_iter(const struct sk_buff *skb, int off, struct iov_iter *to, int len);

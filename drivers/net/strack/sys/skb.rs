@@ -29,6 +29,12 @@ use kernel::{
 /// of the linear part.
 const HEADROOM: u32 = 128 + 8 + 40;
 
+/// How many fragments the administrator allows a packet to have (`net.core.max_skb_frags`), for now.
+pub(crate) fn max_frags() -> usize {
+    // SAFETY: No requirements.
+    unsafe { bindings::strack_c_max_frags() as usize }
+}
+
 /// A packet, or one of several handles to it.
 ///
 /// # Invariants
@@ -131,7 +137,7 @@ impl Skb {
     }
 
     /// Appends `len` bytes from offset `off` of `page`, without copying them. `ENOSPC` when the
-    /// packet has as many fragments as it can.
+    /// packet has as many fragments as it may ([`max_frags`]).
     ///
     /// What follows the previous fragment in the same run of pages becomes part of it.
     pub(crate) fn add_frag(&mut self, page: &PageBuf, off: usize, len: usize) -> Result {
@@ -144,7 +150,14 @@ impl Skb {
         })
     }
 
-    /// Fragments that there is still room for.
+    /// Fragments that one more packet of a train may bring ([`max_frags`]). The first one may bring as
+    /// many as there is room for: they were allowed when it was made, and it cannot be sent otherwise.
+    pub(crate) fn train_frags_left(&self) -> usize {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::strack_c_skb_train_frags_left(self.as_ptr()) as usize }
+    }
+
+    /// Fragments that there is still room for, whoever allows what.
     pub(crate) fn frags_left(&self) -> usize {
         // SAFETY: By the type invariant.
         unsafe { bindings::strack_c_skb_frags_left(self.as_ptr()) as usize }

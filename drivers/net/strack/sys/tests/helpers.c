@@ -10,6 +10,7 @@
 #include <linux/uio.h>
 #include <linux/workqueue.h>
 #include <net/dst.h>
+#include <net/hotdata.h>
 #include <net/ip6_checksum.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -58,6 +59,11 @@ void strack_c_kunit_skb_look(const struct sk_buff *skb, struct strack_kunit_look
 unsigned int strack_c_kunit_max_frags(void)
 {
 	return MAX_SKB_FRAGS;
+}
+
+int strack_c_kunit_allow_frags(int most)
+{
+	return xchg(&net_hotdata.sysctl_max_skb_frags, most);
 }
 
 int strack_c_kunit_page_refs(const struct page *page)

@@ -46,6 +46,8 @@ struct strack_kunit_look {
 
 void strack_c_kunit_skb_look(const struct sk_buff *skb, struct strack_kunit_look *look);
 unsigned int strack_c_kunit_max_frags(void);
+/* sets net.core.max_skb_frags, and gives what it was */
+int strack_c_kunit_allow_frags(int most);
 int strack_c_kunit_page_refs(const struct page *page);
 /* whether a page comes from the reserves for emergencies, and a packet is said to */
 void strack_c_kunit_page_set_reserve(struct page *page, bool reserve);

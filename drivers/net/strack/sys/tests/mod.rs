@@ -230,6 +230,26 @@ fn look(skb: &Skb) -> bindings::strack_kunit_look {
     seen
 }
 
+/// The administrator allows an skb so many fragments, as long as this is there.
+struct Allowed {
+    before: i32,
+}
+
+impl Allowed {
+    fn frags(most: i32) -> Allowed {
+        // SAFETY: No requirements.
+        let before = unsafe { bindings::strack_c_kunit_allow_frags(most) };
+        Allowed { before }
+    }
+}
+
+impl Drop for Allowed {
+    fn drop(&mut self) {
+        // SAFETY: No requirements.
+        unsafe { bindings::strack_c_kunit_allow_frags(self.before) };
+    }
+}
+
 /// `len` bytes, none like its neighbours.
 pub(crate) fn pattern(len: usize) -> Result<KVec<u8>> {
     let mut bytes = KVec::with_capacity(len, GFP_KERNEL)?;

@@ -6,6 +6,7 @@ use super::{
     bindings,
     look,
     pattern,
+    Allowed,
     Fixture, //
 };
 use crate::sys::{
@@ -157,6 +158,35 @@ mod suite {
         // What follows the last one needs no fragment.
         skb.add_frag(&page, 1, 1)?;
         assert_eq!(skb.len(), len + 1);
+        Ok(())
+    }
+
+    #[test]
+    fn fragments_are_allowed() -> Result {
+        let page = page_of(&pattern(2)?)?;
+        let all = max_frags() as usize;
+        let allowed = Allowed::frags(3);
+        let mut skb = Skb::alloc(0, GFP_KERNEL)?;
+        // What is sent first may need more.
+        assert_eq!(skb.train_frags_left(), all);
+        for left in [2, 1, 0] {
+            skb.add_frag(&page, 0, 1)?;
+            assert_eq!(skb.train_frags_left(), left);
+        }
+        assert_eq!(skb.add_frag(&page, 0, 1), Err(ENOSPC));
+        assert_eq!((look(&skb).frags, refs(&page)), (3, 4));
+        skb.add_frag(&page, 1, 1)?;
+        // Fewer than it has already.
+        let fewer = Allowed::frags(1);
+        assert_eq!((skb.train_frags_left(), skb.frags_left()), (0, all - 3));
+        let mut other = Skb::alloc(0, GFP_KERNEL)?;
+        other.add_frag(&page, 0, 1)?;
+        assert_eq!(other.add_frag(&page, 0, 1), Err(ENOSPC));
+        drop(fewer);
+        other.add_frag(&page, 0, 1)?;
+        drop(allowed);
+        skb.add_frag(&page, 0, 1)?;
+        assert_eq!(skb.train_frags_left(), all - 4);
         Ok(())
     }
 

@@ -5,7 +5,8 @@
 use super::{
     bindings,
     look,
-    pattern, //
+    pattern,
+    Allowed, //
 };
 use crate::sys::{
     pages::PageBuf,
@@ -337,6 +338,22 @@ mod suite {
         assert_eq!((look(&skb).frags, skb.len()), (frags, len));
         // SAFETY: The packet is valid.
         assert!(!unsafe { bindings::strack_c_kunit_skb_shared(skb.as_ptr()) });
+        Ok(())
+    }
+
+    #[test]
+    fn packet_that_was_allowed_is_sent() -> Result {
+        let page = PageBuf::alloc(0, GFP_KERNEL)?;
+        let header = PageBuf::alloc(0, GFP_KERNEL)?;
+        let loan = loan_of(None, false, &[part(&page, 0, 10), part(&page, 20, 10)])?;
+        let _allowed = Allowed::frags(1);
+        let mut skb = Skb::alloc(0, GFP_KERNEL)?;
+        skb.add_frag(&header, 0, 32)?;
+        skb.add_pieces(&loan, loan.packet(0, 20))?;
+        assert_eq!((look(&skb).frags, skb.len()), (3, 52));
+        // No other one joins it, wherever it is from.
+        assert_eq!(skb.train_frags_left(), 0);
+        assert_eq!(skb.add_frag(&header, 100, 32), Err(ENOSPC));
         Ok(())
     }
 
