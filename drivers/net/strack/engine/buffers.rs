@@ -18,7 +18,7 @@ use crate::{
         gfp_connection,
         pages::{
             PageBuf,
-            MAX_ORDER, //
+            RUN, //
         },
         skb::Skb,
         zcopy::{
@@ -29,7 +29,6 @@ use crate::{
 };
 use kernel::{
     alloc::KVVec,
-    page::PAGE_SIZE,
     prelude::*,
     sync::Arc, //
 };
@@ -37,8 +36,9 @@ use kernel::{
 /// Bytes in front of a payload, for the header.
 pub(crate) const HEADROOM: usize = wire::DATA_HEADER;
 
-/// Largest payload there is room for in a run of pages.
-pub(crate) const MAX_PAYLOAD: u16 = ((PAGE_SIZE << MAX_ORDER) - HEADROOM) as u16;
+/// Largest payload there is room for in a run of pages: the same whatever the size of these, so that hosts
+/// do not differ in it.
+pub(crate) const MAX_PAYLOAD: u16 = (RUN - HEADROOM) as u16;
 
 /// A packet to send.
 pub(crate) struct TxPacket {
@@ -58,7 +58,7 @@ pub(crate) struct TxPacket {
 
 // A window has thousands of them, and where they lie in the ring should be a shift.
 const _: () = assert!(size_of::<Option<TxPacket>>() == 32);
-const _: () = assert!(PAGE_SIZE << MAX_ORDER <= 1 << u16::BITS);
+const _: () = assert!(RUN - HEADROOM <= u16::MAX as usize);
 
 impl TxPacket {
     /// Bytes of memory that the packet keeps.

@@ -36,6 +36,7 @@ use crate::{
     sys::{
         bindings,
         pages::{
+            order_of,
             PageBuf,
             MAX_ORDER, //
         },
@@ -363,8 +364,8 @@ pub(super) fn page_with<'a>(
     if !socket.tx_page.as_ref().is_some_and(fits) {
         // A small write does not deserve a large page.
         let order = match all {
-            0..4096 => 0,
-            4096..16384 => 2,
+            0..4096 => order_of(4096),
+            4096..16384 => order_of(16384),
             _ => MAX_ORDER,
         };
         // Whoever writes, as the connection itself.

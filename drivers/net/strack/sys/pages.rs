@@ -13,8 +13,33 @@ use kernel::{
     prelude::*, //
 };
 
-/// Largest order to ask for: 32 KiB with 4 KiB pages, what the page allocator has at hand per CPU.
-pub(crate) const MAX_ORDER: u32 = 3;
+/// Bytes in the largest run to ask for: with pages of 4 KiB, what the page allocator has at hand per
+/// CPU. Where pages are larger than that, runs are one page.
+pub(crate) const RUN: usize = 32 << 10;
+
+/// The order of such a run.
+pub(crate) const MAX_ORDER: u32 = order_of(RUN);
+
+/// Most bytes of a run that are used: packets keep in 16 bits where in it they begin.
+const MAX_LEN: usize = 1 << u16::BITS;
+
+/// The order of the shortest run with `len` bytes.
+pub(crate) const fn order_of(len: usize) -> u32 {
+    order(len, PAGE_SIZE)
+}
+
+const fn order(len: usize, page: usize) -> u32 {
+    len.div_ceil(page).next_power_of_two().ilog2()
+}
+
+// On hosts that are not here to try.
+const _: () = {
+    assert!(order(RUN, 4 << 10) == 3);
+    assert!(order(RUN, 16 << 10) == 1);
+    assert!(order(RUN, 64 << 10) == 0);
+    assert!(order(1, 64 << 10) == 0);
+    assert!(RUN <= MAX_LEN);
+};
 
 /// A run of pages, or one of several handles to it.
 ///
@@ -23,7 +48,7 @@ pub(crate) const MAX_ORDER: u32 = 3;
 ///
 /// # Invariants
 ///
-/// The pointer is to the head page of an allocation of `len` bytes in the kernel's direct map, of
+/// The pointer is to the head page of an allocation of at least `len` bytes in the kernel's direct map, of
 /// which this object owns one reference.
 pub(crate) struct PageBuf {
     page: NonNull<bindings::page>,
@@ -36,7 +61,8 @@ unsafe impl Send for PageBuf {}
 unsafe impl Sync for PageBuf {}
 
 impl PageBuf {
-    /// Allocates `PAGE_SIZE << order` bytes, or less when that much is not at hand in one piece.
+    /// Allocates `PAGE_SIZE << order` bytes, or less when that much is not at hand in one piece. Of pages
+    /// that are very large a part is used.
     pub(crate) fn alloc(order: u32, flags: Flags) -> Result<PageBuf> {
         let order = order.min(MAX_ORDER);
         // SAFETY: No requirements.
@@ -44,7 +70,8 @@ impl PageBuf {
         let page = NonNull::new(page).ok_or(ENOMEM)?;
         // SAFETY: The page has just been allocated.
         let order = unsafe { bindings::strack_c_page_order(page.as_ptr()) };
-        let len = u32::try_from(PAGE_SIZE << order.min(MAX_ORDER))?;
+        let len = (PAGE_SIZE << order.min(MAX_ORDER)).min(MAX_LEN);
+        let len = u32::try_from(len)?;
         // INVARIANT: The allocation is of this order, and its first reference is ours.
         Ok(PageBuf { page, len })
     }

@@ -288,8 +288,10 @@ mod suite {
         let page = PageBuf::alloc(0, GFP_KERNEL)?;
         page.write(0, &bytes)?;
         let run = PageBuf::alloc(1, GFP_KERNEL)?;
-        run.write(PAGE_SIZE - 100, &bytes)?;
-        let across = u32::try_from(PAGE_SIZE - 100)?;
+        // Across two pages, where a run has more than one.
+        let across = (PAGE_SIZE - 100).min(run.len() - bytes.len());
+        run.write(across, &bytes)?;
+        let across = u32::try_from(across)?;
         let loan = loan_of(None, true, &[part(&page, 0, 300), part(&run, across, 300)])?;
         let mut skb = Skb::alloc(0, GFP_KERNEL)?;
         skb.add_pieces(&loan, loan.packet(0, 600))?;
