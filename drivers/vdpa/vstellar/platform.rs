@@ -32,7 +32,11 @@ use crate::{
             Want, //
         },
         shared::Shared,
-        span::Span, //
+        span::{
+            bytes_of,
+            whole_pages,
+            Span, //
+        }, //
     },
     sys::{
         area::{
@@ -124,9 +128,9 @@ struct Inner {
     memory: DeviceMemory,
     /// Whether `memory` has room for anything: it gets that with the first mapping.
     in_use: bool,
-    /// Pages that may be pinned.
+    /// Pages that may be pinned, and that the owner of the memory may have pinned: those of the device's
+    /// rules, which this kernel's may be larger than.
     quota: u64,
-    /// Pages that the owner of the memory may have pinned.
     limit: u64,
     /// The next IOVA for memory of the kernel.
     next: u64,
@@ -176,7 +180,7 @@ impl Platform {
                 memory: Memory::new(Limits { regions: 0, blocks: 0, pages: 0 })
                     .map_err(|_| ENOMEM)?,
                 in_use: false,
-                quota: quota / PAGE_SIZE as u64,
+                quota: whole_pages(quota),
                 limit: u64::MAX,
                 next: FIRST_IOVA,
             }, "vstellar::Platform::inner"),
@@ -223,15 +227,15 @@ impl Platform {
     /// Lets up to `quota` bytes be pinned from now on.
     pub(crate) fn set_quota(&self, quota: u64) {
         let mut inner = self.inner.lock();
-        inner.quota = quota / PAGE_SIZE as u64;
+        inner.quota = whole_pages(quota);
         inner.apply_quota();
     }
 
-    /// Keeps to what the owner of the memory may have pinned, by letting go of what was not used for
-    /// long. Others may pin for it, too, so this is not a promise.
-    fn set_limit(&self, pages: u64) {
+    /// Keeps to the `bytes` that the owner of the memory may have pinned, by letting go of what was not
+    /// used for long. Others may pin for it, too, so this is not a promise.
+    fn set_limit(&self, bytes: u64) {
         let mut inner = self.inner.lock();
-        inner.limit = pages;
+        inner.limit = whole_pages(bytes);
         inner.apply_quota();
     }
 
@@ -242,10 +246,7 @@ impl Platform {
 
     /// What has been pinned so far, and how many bytes are at the moment.
     pub(crate) fn counters(&self) -> (Counters, u64) {
-        self.with(|memory| {
-            let bytes = memory.charged().saturating_mul(PAGE_SIZE as u64);
-            (memory.counters(), bytes)
-        })
+        self.with(|memory| (memory.counters(), bytes_of(memory.charged())))
     }
 
     /// Gives the device memory of a process.

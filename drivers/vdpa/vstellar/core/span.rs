@@ -11,6 +11,16 @@ pub const PAGE_SHIFT: u32 = 12;
 /// Bytes of a page in all rules of the device.
 pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
 
+/// How many whole pages there are in so many bytes.
+pub const fn whole_pages(bytes: u64) -> u64 {
+    bytes >> PAGE_SHIFT
+}
+
+/// Bytes of so many pages.
+pub const fn bytes_of(pages: u64) -> u64 {
+    pages.saturating_mul(PAGE_SIZE)
+}
+
 /// Addresses from a first to a last one, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {

@@ -18,7 +18,10 @@ use crate::{
     model::{
         self,
         access::Access,
-        span::Span, //
+        span::{
+            bytes_of,
+            Span, //
+        }, //
     },
     platform::{
         Mapper,
@@ -48,7 +51,6 @@ pub(crate) use config::{
 };
 use kernel::{
     new_mutex,
-    page::PAGE_SIZE,
     prelude::*,
     sync::Mutex, //
 };
@@ -389,7 +391,7 @@ impl Device {
             pin_failures: counters.failures,
             evictions: counters.evictions,
             pinned,
-            pinned_peak: counters.peak.saturating_mul(PAGE_SIZE as u64),
+            pinned_peak: bytes_of(counters.peak),
             kicks: device.kicks,
             lent: self.platform.bank().lent(),
             lent_total: device.lent,

@@ -6,6 +6,7 @@ use super::bindings;
 use core::ptr::NonNull;
 use kernel::{
     error::to_result,
+    page::PAGE_SIZE,
     prelude::*, //
 };
 
@@ -99,10 +100,11 @@ impl Vdpa {
         unsafe { bindings::vstellar_c_take_kicks(self.0.as_ptr(), index) }
     }
 
-    /// Pages that the process may have pinned whose memory it uses.
+    /// Bytes that the process may have pinned whose memory it uses.
     pub(crate) fn pin_limit(&self) -> u64 {
         // SAFETY: By the type invariant.
-        unsafe { bindings::vstellar_c_pin_limit(self.0.as_ptr()) }
+        let pages = unsafe { bindings::vstellar_c_pin_limit(self.0.as_ptr()) };
+        pages.saturating_mul(PAGE_SIZE as u64)
     }
 
     /// Whether its driver is a process whose memory it can use.

@@ -22,6 +22,7 @@ use super::{
         Slots, //
     },
     emtt::Emtt,
+    span::bytes_of,
     status::{
         Result,
         Status, //
@@ -397,7 +398,6 @@ impl<H: Host> Device<H> {
     fn dev_stats(&self, host: &H, payload: &mut Payload) -> Result {
         self.need(super::abi::F_STATS)?;
         let (memory, pinned) = host.with(|memory| (memory.counters(), memory.charged()));
-        let bytes = |pages: u64| pages.saturating_mul(super::span::PAGE_SIZE);
         let counters = &self.counters;
         *payload = [
             counters.commands,
@@ -413,8 +413,8 @@ impl<H: Host> Device<H> {
             memory.misses,
             memory.failures,
             memory.evictions,
-            bytes(pinned),
-            bytes(memory.peak),
+            bytes_of(pinned),
+            bytes_of(memory.peak),
             counters.connections,
         ]
         .into_iter()
