@@ -290,14 +290,24 @@ fn needless_once() {
     }
     resent.push(600, Psn::new(99), 5, Cause::Timeout);
     assert_eq!(
-        resent.find(Psn::new(99)).map(|again| again.first_sent),
+        resent.find(600, Psn::new(99)).map(|again| again.first_sent),
         Some(106)
     );
-    assert!(resent.find(Psn::new(0)).is_none());
-    assert!(resent.set_needless(Psn::new(0)).is_none());
-    let again = resent.set_needless(Psn::new(99)).expect("news");
+    assert!(resent.find(600, Psn::new(0)).is_none());
+    assert!(resent.set_needless(600, Psn::new(0)).is_none());
+    let again = resent.set_needless(600, Psn::new(99)).expect("news");
     assert_eq!(again.late_by(), Some(500 - 106));
-    assert!(resent.set_needless(Psn::new(99)).is_none());
+    assert!(resent.set_needless(600, Psn::new(99)).is_none());
+    // A minute later another packet may have its PSN.
+    let later = 600 + 60 * SEC;
+    assert!(resent.find(later, Psn::new(99)).is_none());
+    resent.push(later, Psn::new(99), later - 5, Cause::Timeout);
+    assert_eq!(
+        resent
+            .set_needless(later, Psn::new(99))
+            .map(|again| again.first_sent),
+        Some(later - 5)
+    );
 }
 
 /// The receiver counts more duplicates than its ACKs name.
@@ -309,7 +319,7 @@ fn unnamed_duplicates_are_counted_once() {
         resent.push(500, Psn::new(n), 100, Cause::Overtaken);
     }
     assert_eq!(resent.on_duplicates(1, true), 0);
-    assert!(resent.set_needless(Psn::new(5)).is_some());
+    assert!(resent.set_needless(600, Psn::new(5)).is_some());
     // One ACK tells of two more, of which it names none; 11 has not been acknowledged.
     assert_eq!(resent.on_duplicates(3, false), 2);
     let guess = resent.guess_needless(una).map(|again| again.psn);
@@ -317,7 +327,7 @@ fn unnamed_duplicates_are_counted_once() {
     assert!(resent.guess_needless(una).is_none());
     // The ACK that was overtaken names another than was guessed: no news.
     assert_eq!(resent.on_duplicates(2, true), 0);
-    assert!(resent.set_needless(Psn::new(11)).is_none());
+    assert!(resent.set_needless(600, Psn::new(11)).is_none());
     // The count wraps.
     assert_eq!(resent.on_duplicates(u16::MAX, false), 0);
     let mut resent = Resent::new().expect("memory");

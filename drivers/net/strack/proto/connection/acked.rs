@@ -195,7 +195,12 @@ impl Connection {
                 echo.age = echo.rtt.filter(|_| !again);
             }
         }
-        if let Some(sent) = self.recovery.resent.find(ack.trigger).filter(|_| !refused) {
+        if let Some(sent) = self
+            .recovery
+            .resent
+            .find(now, ack.trigger)
+            .filter(|_| !refused)
+        {
             echo.needless = duplicate || !again;
             if !again && ack.echo_time == clock32(sent.first_sent) {
                 echo.age = Some(now.saturating_sub(sent.first_sent));
@@ -281,7 +286,7 @@ impl Connection {
             self.recovery.patience.on_arrival(age);
         }
         if echo.needless {
-            if let Some(again) = self.recovery.resent.set_needless(ack.trigger) {
+            if let Some(again) = self.recovery.resent.set_needless(now, ack.trigger) {
                 self.needless(now, &again, echo.age.is_some());
             }
         }

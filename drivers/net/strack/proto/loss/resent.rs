@@ -24,6 +24,10 @@ use crate::{
 /// How many are remembered.
 const REMEMBERED: usize = 64;
 
+/// For how long one is: later copies and ACKs of it are lost or dropped for their age, while
+/// 2^32 packets, after which another has its PSN, take longer on any link there is.
+const LATELY: Ns = 60_000_000_000;
+
 /// A packet that was sent again.
 #[derive(Clone, Copy, Debug)]
 pub struct Again {
@@ -39,6 +43,11 @@ pub struct Again {
 }
 
 impl Again {
+    /// Whether this is the packet that has the PSN `psn` now.
+    fn is(&self, now: Ns, psn: Psn) -> bool {
+        self.psn == psn && now.saturating_sub(self.again_sent) < LATELY
+    }
+
     /// The least age at which the first copy arrived, if sending the packet again was
     /// needless: the receiver had said that it was missing, so it was late.
     ///
@@ -76,7 +85,7 @@ impl Resent {
 
     /// `psn`, first sent at `first_sent`, is sent again.
     pub fn push(&mut self, now: Ns, psn: Psn, first_sent: Ns, cause: Cause) {
-        if self.find(psn).is_some() {
+        if self.find(now, psn).is_some() {
             return;
         }
         if let Some(slot) = self.packets.get_mut(self.next) {
@@ -92,15 +101,15 @@ impl Resent {
     }
 
     /// The packet `psn`, if it was sent again lately.
-    pub fn find(&self, psn: Psn) -> Option<Again> {
+    pub fn find(&self, now: Ns, psn: Psn) -> Option<Again> {
         let mut known = self.packets.iter().flatten();
-        known.find(|again| again.psn == psn).copied()
+        known.find(|again| again.is(now, psn)).copied()
     }
 
     /// Sending `psn` again was needless. Returns it if that is news.
-    pub fn set_needless(&mut self, psn: Psn) -> Option<Again> {
+    pub fn set_needless(&mut self, now: Ns, psn: Psn) -> Option<Again> {
         let mut known = self.packets.iter_mut().flatten();
-        let again = known.find(|again| again.psn == psn)?;
+        let again = known.find(|again| again.is(now, psn))?;
         if core::mem::replace(&mut again.needless, true) {
             return None;
         }
