@@ -214,6 +214,22 @@ fn spares_stand_in_for_denied_paths() {
     assert_eq!(spray.paths().state(5), Some(PathState::Spare));
 }
 
+/// Who stands in for a withdrawn path goes on when that is denied as well, and is a spare again in the end.
+#[test]
+fn a_withdrawn_path_that_is_denied_keeps_its_spare() {
+    let mut spray = spraying(4, 2);
+    withdraw(&mut spray, 1, 0);
+    let (now, _) = series(&mut spray);
+    spray.feedback(BASE + 4, Feedback::Alive, now);
+    assert_eq!(used(&mut spray, now), [0, 2, 3, 4]);
+    assert!(spray.deny(1, true, now));
+    assert_eq!(used(&mut spray, now), [0, 2, 3, 4]);
+    assert_eq!(spray.paths().state(5), Some(PathState::Spare));
+    assert!(spray.deny(1, false, now));
+    assert_eq!(used(&mut spray, now), [0, 1, 2, 3]);
+    assert_eq!(spray.paths().state(4), Some(PathState::Spare));
+}
+
 /// When all others are denied, a path that is withdrawn has to do.
 #[test]
 fn a_withdrawn_path_is_better_than_a_denied_one() {

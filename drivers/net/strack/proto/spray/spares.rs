@@ -32,8 +32,12 @@ use crate::proto::counter::Counter;
 const TRIED: u8 = WITHDRAW_AFTER + 1;
 
 impl Paths {
-    /// A spare shall take the place of `path`, if there is one left.
+    /// A spare shall take the place of `path`, if none has it yet and there is one left.
     pub(super) fn find_spare(&mut self, path: u16) {
+        let known = self.pool.get(usize::from(path));
+        if known.is_none_or(|path| path.partner.is_some()) {
+            return;
+        }
         let (first, end) = (self.count, self.entropies());
         let from = self.next_spare.clamp(first, end);
         let idle = |&spare: &u16| {
@@ -53,9 +57,7 @@ impl Paths {
     pub(super) fn fill_places(&mut self) {
         for path in 0..self.count {
             let known = self.pool.get(usize::from(path));
-            let vacant = known.is_some_and(|path| {
-                path.partner.is_none() && (path.denied || path.timeouts >= WITHDRAW_AFTER)
-            });
+            let vacant = known.is_some_and(|path| path.denied || path.timeouts >= WITHDRAW_AFTER);
             if vacant {
                 self.find_spare(path);
             }
