@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=dash
+# shellcheck disable=SC2015 # "or give up" is meant
 #
 # vstellar_lib.sh - what the tests of vstellar.ko share. Source it after ktap.sh.
 #
 # A device goes to the first bus driver that wants it, unless the bus is told which:
 # add_device creates a device for vhost_vdpa, virtio_vdpa, or none, and waits for it.
+#
+# Where bytes move, a device serves h1, and its guest's peer is in h2 (setup_hosts):
+#
+#	guest -- vs0 -- h1 (v1) 10.9.0.1 ==== 10.9.0.2 (v2) h2
 
 VDPA=/sys/bus/vdpa
 
@@ -96,6 +101,16 @@ del_all_devices() {
 	done
 }
 
+# setting NAME [DEVICE]: a setting of the device (vs0 unless said), or a counter
+setting() {
+	vsettings "${2:-vs0}" | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# nothing_lent DEVICE: no packet refers to its guest's memory
+nothing_lent() {
+	[ "$(setting lent "$1")" = 0 ]
+}
+
 # vhost_of NAME: the file that a virtual machine opens
 vhost_of() {
 	local path
@@ -164,4 +179,80 @@ take_device() {
 # inode_of NAMESPACE
 inode_of() {
 	stat -L -c %i "/run/netns/$1"
+}
+
+#
+# Streams, between a guest and the network; files of theirs are in the script's $TMP
+#
+
+# setup_hosts: the namespaces H1 and H2, and their cable
+setup_hosts() {
+	setup_ns H1 H2
+	setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+}
+
+# cable ARGUMENT...: what becomes of packets on it, both ways
+cable() {
+	tc -n "$H1" qdisc replace dev v1 root "$@" && tc -n "$H2" qdisc replace dev v2 root "$@"
+}
+
+# serve NAMESPACE ADDRESS:PORT [OPTION...]: a program there, $server, that gives back what
+# comes; what it says is in $TMP/serve
+serve() {
+	local ns="$1"
+	shift
+	# what another one has said is gone when it begins
+	rm -f "$TMP/serve"
+	in_ns "$ns" vstellar-guest serve "$@" >"$TMP/serve" 2>&1 &
+	server=$!
+	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
+}
+
+# guest_connects ADDRESS:PORT BYTES [OPTION...]: the guest of the device $DEV sends them to h2
+# and compares what comes back
+guest_connects() {
+	serve "$H2" "$1" || return 1
+	vstellar-guest connect "$DEV" "$@" >"$TMP/out" 2>&1 ||
+		{ cat "$TMP/out" "$TMP/serve"; kill "$server"; return 1; }
+	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
+}
+
+# guest_listens BYTES [OPTION...]: the same, the guest is the one that gives them back
+guest_listens() {
+	local bytes="$1"
+	shift
+	vstellar-guest listen "$DEV" 7100 "$@" >"$TMP/listen" 2>&1 &
+	guest=$!
+	wait_line "$TMP/listen" ready 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
+	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$bytes" >"$TMP/out" 2>&1 ||
+		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
+	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }
+}
+
+# await_moving DEVICE: until some more of its streams has been sent
+await_moving() {
+	busywait 20000 __moved "$1" "$(setting pin-hits "$1")"
+}
+
+__moved() {
+	[ "$(setting pin-hits "$1")" -gt $(($2 + 100)) ]
+}
+
+# falls_silent COMMAND...: begins a stream between $guest and $server, and then the peer is not
+# there any more: the guest is told
+falls_silent() {
+	local retries code
+	# the device gives up sooner than the guest would
+	retries=$(in_ns "$H1" cat /proc/sys/net/strack/retries)
+	ns_sysctl "$H1" net.strack.retries=8
+	"$@" && cable netem loss 100% || return 1
+	wait_exit "$guest" 60000
+	code=$?
+	kill "$server"
+	wait "$server" 2>/dev/null
+	cable pfifo
+	ns_sysctl "$H1" "net.strack.retries=$retries"
+	# no answer, or no neighbour any more, which may be noticed first
+	[ "$code" -eq 1 ] && grep -qE 'failed with status (11|13)' "$TMP/out" ||
+		{ echo "exit code $code"; cat "$TMP/out"; return 1; }
 }

@@ -12,8 +12,7 @@ require_strack
 require_vstellar
 require_command vstellar-guest vsettings
 
-setup_ns H1 H2
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
 for device in vs0 vs1 vs2; do
 	add_device "$device" vhost_vdpa && vsettings "$device" "netns=/run/netns/$H1" ||
 		ktap_exit_fail_msg "no device $device"

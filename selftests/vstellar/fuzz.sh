@@ -22,10 +22,6 @@ GUESTS=$(seq "${FUZZ_GUESTS:-2}")
 # seconds from one file to the next: they are there to be disturbed, not to disturb
 PAUSE=2
 
-setting() {
-	vsettings "$1" | awk -v name="$2" '$1 == name { print $2 }'
-}
-
 # transfer: a file through vs0 to a program that gives it back. The guests leave it little of
 # a processor
 transfer() {
@@ -85,20 +81,15 @@ fuzz() {
 
 released() {
 	for n in 0 $GUESTS; do
-		[ "$(setting "vs$n" pinned)" = 0 ] || { vsettings "vs$n"; return 1; }
+		[ "$(setting pinned "vs$n")" = 0 ] || { vsettings "vs$n"; return 1; }
 		busywait 20000 nothing_lent "vs$n" || { vsettings "vs$n"; return 1; }
 	done
-	[ "$(setting vs1 lent-total)" -gt 0 ] || { vsettings vs1; return 1; }
-}
-
-nothing_lent() {
-	[ "$(setting "$1" lent)" = 0 ]
+	[ "$(setting lent-total vs1)" -gt 0 ] || { vsettings vs1; return 1; }
 }
 
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
-setup_ns H1 H2
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
 # The guests judge whether something takes too long; the connections have minutes.
 for ns in "$H1" "$H2"; do
 	ns_sysctl "$ns" net.strack.retries=100 || ktap_exit_fail_msg "no retries"

@@ -71,8 +71,7 @@ pinned_test() {
 
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
-setup_ns H1 H2
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
 
 ktap_print_header
 ktap_set_plan 4

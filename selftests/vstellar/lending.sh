@@ -27,19 +27,9 @@ device() {
 	DEV=$(vhost_of vs0)
 }
 
-# setting NAME [DEVICE]: a setting of vs0 or another, or a counter
-setting() {
-	vsettings "${2:-vs0}" | awk -v name="$1" '$1 == name { print $2 }'
-}
-
 # lent DEVICE
 lent() {
 	[ "$(setting lent "$1")" -gt 0 ]
-}
-
-# nothing_lent DEVICE
-nothing_lent() {
-	[ "$(setting lent "$1")" = 0 ]
 }
 
 # Of vs0, nothing is on loan, and nothing pinned.
@@ -47,39 +37,30 @@ all_back() {
 	busywait 20000 nothing_lent vs0 && [ "$(setting pinned)" = 0 ] || { vsettings vs0; return 1; }
 }
 
-# cable ARGUMENT...: what becomes of packets on it, both ways
-cable() {
-	tc -n "$H1" qdisc replace dev v1 root "$@" && tc -n "$H2" qdisc replace dev v2 root "$@"
-}
-
-serve() {
-	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
-	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
-}
-
 # there_and_back BYTES CHUNK OPTION...: a stream, compared, by buffers of so many bytes
 there_and_back() {
 	local bytes="$1" chunk="$2"
 	shift 2
-	serve || return 1
-	vstellar-guest connect "$DEV" 10.9.0.2:7000 "$bytes" --chunk "$chunk" "$@" \
-		>"$TMP/out" 2>&1 || { cat "$TMP/out" "$TMP/serve"; kill "$server"; return 1; }
-	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
+	guest_connects 10.9.0.2:7000 "$bytes" --chunk "$chunk" "$@"
 }
 
 # begin: a stream that goes on and on, with bytes on loan; its guest is $guest
 begin() {
-	serve || return 1
+	serve "$H2" 10.9.0.2:7000 || return 1
 	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 --chunk 65536 --zerocopy \
 		>"$TMP/out" 2>&1 &
 	guest=$!
 	busywait 20000 lent vs0 || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
 }
 
+# begin_slowly: the same, by a cable that has packets for a while
+begin_slowly() {
+	cable netem limit 10000 delay 5ms && begin
+}
+
 # stick: the same, and packets stay in the cable's queue
 stick() {
-	cable netem limit 10000 delay 5ms && begin || return 1
+	begin_slowly || return 1
 	cable netem limit 10000 delay 100s && busywait 20000 queued || { kill_guest; return 1; }
 }
 
@@ -113,12 +94,7 @@ whole() {
 	all_back || return 1
 	# the other way round
 	before=$(setting lent-total)
-	vstellar-guest listen "$DEV" 7100 --chunk 65536 --zerocopy >"$TMP/listen" 2>&1 &
-	guest=$!
-	wait_line "$TMP/listen" ready 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
-	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$BYTES" >"$TMP/out" 2>&1 ||
-		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
-	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }
+	guest_listens "$BYTES" --chunk 65536 --zerocopy || return 1
 	[ "$(setting lent-total)" -ge $((before + BYTES)) ] && all_back || { vsettings vs0; return 1; }
 	# a driver that does not take part
 	before=$(setting lent-total)
@@ -203,19 +179,7 @@ unmapped() {
 
 # Nobody answers: the guest is told, and nothing is kept.
 silence() {
-	device always || return 1
-	retries=$(in_ns "$H1" cat /proc/sys/net/strack/retries)
-	ns_sysctl "$H1" net.strack.retries=8
-	cable netem limit 10000 delay 5ms && begin && cable netem loss 100% || return 1
-	wait_exit "$guest" 60000
-	code=$?
-	kill "$server"
-	wait "$server" 2>/dev/null
-	cable pfifo
-	ns_sysctl "$H1" "net.strack.retries=$retries"
-	[ "$code" -eq 1 ] && grep -qE 'failed with status (11|13)' "$TMP/out" ||
-		{ echo "exit code $code"; cat "$TMP/out"; return 1; }
-	all_back && del_device vs0
+	device always && falls_silent begin_slowly && all_back && del_device vs0
 }
 
 conformance() {
@@ -257,7 +221,7 @@ programs() {
 
 # The driver's device goes under load, with bytes on loan.
 driver_loses() {
-	cable netem limit 10000 delay 100ms && serve || return 1
+	cable netem limit 10000 delay 100ms && serve "$H2" 10.9.0.2:7000 || return 1
 	in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$TMP/client" 2>&1 &
 	client=$!
 	busywait 20000 lent vs1 || { cat "$TMP/client"; kill "$client"; return 1; }
@@ -288,8 +252,8 @@ driver_aborts() {
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 exec 3>&1
-setup_ns H1 H2 G1
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
+setup_ns G1
 
 ktap_print_header
 ktap_set_plan 14

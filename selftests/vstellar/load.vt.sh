@@ -22,11 +22,8 @@ PINGS=$(how_often 200 100 50)
 run() {
 	local name="$1" server="$2" client="$3" at="$4" how="$5"
 	shift 5
-	rm -f "$TMP/serve"
 	# shellcheck disable=SC2086 # options
-	in_ns "$server" vstellar-guest serve "$at" $how >"$TMP/serve" 2>&1 &
-	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; return 1; }
+	serve "$server" "$at" $how || return 1
 	before=$(attribute vs0 kicks)
 	in_ns "$client" vstellar-guest send "$at" "$@" >"$TMP/out" || return 1
 	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
@@ -76,8 +73,8 @@ ping() {
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 exec 3>&1
-setup_ns H1 H2 G1
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
+setup_ns G1
 create vs0 && vsettings vs0 "netns=/run/netns/$H1" first-port=1 && bind vs0 virtio_vdpa &&
 	give_device vs0 "$G1" || ktap_exit_fail_msg "no device"
 

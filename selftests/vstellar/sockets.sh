@@ -25,11 +25,6 @@ device() {
 		give_device "$1" "$3"
 }
 
-# stat NAME COUNTER: of the device's
-stat_of() {
-	vsettings "$1" | awk -v name="$2" '$1 == name { print $2 }'
-}
-
 move() {
 	bulk -t 100 -b "$BYTES" "$@"
 }
@@ -66,19 +61,10 @@ many() {
 
 # loaded FILE: a server for load, and a client in the guest whose output is FILE
 loaded() {
-	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
-	server=$!
-	wait_line "$TMP/serve" ready || { cat "$TMP/serve"; return 1; }
+	serve "$H2" 10.9.0.2:7000 || return 1
 	in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$1" 2>&1 &
 	client=$!
-	before=0
-	busywait 20000 moves || { cat "$1" "$TMP/serve"; return 1; }
-}
-
-moves() {
-	now=$(stat_of vs0 pin-hits)
-	[ "$before" -gt 0 ] || before=$now
-	[ "$now" -gt $((before + 100)) ]
+	await_moving vs0 || { cat "$1" "$TMP/serve"; return 1; }
 }
 
 # ends COMMAND...: under load. Neither end of the stream hangs, both fail.
@@ -137,8 +123,8 @@ module_stays() {
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 exec 3>&1
-setup_ns H1 H2 G1 G2
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
+setup_ns G1 G2
 ip -n "$H1" addr add fd09::1/64 dev v1 nodad
 ip -n "$H2" addr add fd09::2/64 dev v2 nodad
 device vs0 "$H1" "$G1" && device vs1 "$H2" "$G2" || ktap_exit_fail_msg "no devices"

@@ -18,11 +18,6 @@ settings() {
 	vsettings vs0 "$@"
 }
 
-# setting NAME
-setting() {
-	vsettings vs0 | awk -v name="$1" '$1 == name { print $2 }'
-}
-
 defaults() {
 	[ -z "$(setting netns)" ] && [ "$(setting endpoints)" = 4096 ] &&
 		[ "$(setting first-port)" = 1024 ] && [ "$(setting quota)" = 268435456 ] &&
@@ -67,22 +62,8 @@ at_work() {
 
 # connect ADDRESS:PORT: there and back
 connect() {
-	in_ns "$H2" vstellar-guest serve "$1" >"$TMP/serve" 2>&1 &
-	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
-	vstellar-guest connect "$DEV" "$1" "$BYTES" >"$TMP/out" 2>&1 ||
-		{ cat "$TMP/out" "$TMP/serve"; kill "$server"; return 1; }
-	wait_exit "$server" 20000 || { cat "$TMP/serve"; return 1; }
+	guest_connects "$1" "$BYTES" || return 1
 	ktap_print_msg "$(cat "$TMP/out")"
-}
-
-listen() {
-	vstellar-guest listen "$DEV" 7100 >"$TMP/listen" 2>&1 &
-	guest=$!
-	wait_line "$TMP/listen" ready 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
-	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$BYTES" >"$TMP/out" 2>&1 ||
-		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
-	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }
 }
 
 # A port that the device may not have.
@@ -101,31 +82,22 @@ pinned() {
 	ktap_print_msg "peak $(setting pinned-peak), hits $(setting pin-hits), misses $(setting pin-misses)"
 }
 
-# Killed in the middle: the peer hears of it.
-killed() {
-	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
-	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
+# begin: a stream that goes on and on; its guest is $guest
+begin() {
+	serve "$H2" 10.9.0.2:7000 || return 1
 	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
 	guest=$!
-	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
+	await_moving vs0 || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
+}
+
+# Killed in the middle: the peer hears of it.
+killed() {
+	begin || return 1
 	kill -KILL "$guest"
 	wait "$guest" 2>/dev/null
 	wait_exit "$server" 30000
 	[ $? -eq 1 ] || { cat "$TMP/serve"; return 1; }
 	[ "$(setting pinned)" = 0 ]
-}
-
-# Some of the stream has been sent.
-moves() {
-	hits=$(setting pin-hits)
-	before=${before:-$hits}
-	[ "$hits" -gt $((before + 100)) ]
-}
-
-# cable ARGUMENT...: what becomes of packets on it, both ways
-cable() {
-	tc -n "$H1" qdisc replace dev v1 root "$@" && tc -n "$H2" qdisc replace dev v2 root "$@"
 }
 
 disturbed() {
@@ -136,32 +108,13 @@ disturbed() {
 
 # The peer is there, and then it is not: the guest is told, and nothing of it stays.
 silence() {
-	# the device gives up sooner than the guest would
-	retries=$(in_ns "$H1" cat /proc/sys/net/strack/retries)
-	ns_sysctl "$H1" net.strack.retries=8
-	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
-	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
-	vstellar-guest connect "$DEV" 10.9.0.2:7000 1000000000 >"$TMP/out" 2>&1 &
-	guest=$!
-	busywait 20000 moves || { cat "$TMP/out" "$TMP/serve"; kill "$server" "$guest"; return 1; }
-	cable netem loss 100%
-	wait_exit "$guest" 60000
-	code=$?
-	kill "$server"
-	wait "$server" 2>/dev/null
-	cable pfifo
-	ns_sysctl "$H1" "net.strack.retries=$retries"
-	# no answer, or no neighbour any more, which may be noticed first
-	[ "$code" -eq 1 ] && grep -qE 'failed with status (11|13)' "$TMP/out" ||
-		{ echo "exit code $code"; cat "$TMP/out"; return 1; }
+	falls_silent begin || return 1
 	[ "$(setting pinned)" = 0 ]
 }
 
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
-setup_ns H1 H2
-setup_veth "$H1" v1 10.9.0.1/24 "$H2" v2 10.9.0.2/24 9000 || ktap_exit_fail_msg "no cable"
+setup_hosts
 ip -n "$H1" addr add fd09::1/64 dev v1 nodad
 ip -n "$H2" addr add fd09::2/64 dev v2 nodad
 add_device vs0 vhost_vdpa || ktap_exit_fail_msg "no device"
@@ -176,7 +129,7 @@ ktap_test_result "a namespace is assigned" assigned
 ktap_test_result "settings stay while a driver is at work" at_work
 ktap_test_result "a guest connects, by IPv4" connect 10.9.0.2:7000
 ktap_test_result "a guest connects, by IPv6" connect "[fd09::2]:7000"
-ktap_test_result "a guest listens" listen
+ktap_test_result "a guest listens" guest_listens "$BYTES"
 ktap_test_result "nobody listens there" vstellar-guest refused "$DEV" 10.9.0.2:7999
 ktap_test_result "ports that the device may not have are refused" port_range
 ktap_test_result "nothing stays pinned" pinned
