@@ -17,8 +17,7 @@ use crate::{
             HEADROOM,
             MAX_PAYLOAD, //
         },
-        conn::Conn,
-        sending::Hold, //
+        conn::Conn, //
     },
     family::send::{
         self,
@@ -168,25 +167,16 @@ pub(super) fn lend_packets(
     pages.keep(taken);
 
     let loan = Arc::from(loan);
-    let queued = conn.work(|inner, _| {
-        if added > 0 && !inner.give_lent_tail(added, &loan) {
-            return false;
-        }
-        for mut packet in packets.iter_mut().map_while(Option::take) {
-            packet.loan = Some(loan.clone());
-            if !inner.queue(packet) {
-                return false;
-            }
-        }
-        // More of the same write may follow and be added to the last one.
-        if taken < left || more {
-            inner.hold_tail(Hold::Writing);
-        }
-        true
-    });
-    if !queued {
-        return Err(EPIPE);
-    }
+    let packets = packets.iter_mut().map_while(Option::take);
+    send::queue(
+        conn,
+        |inner| added == 0 || inner.give_lent_tail(added, &loan),
+        packets.map(|packet| TxPacket {
+            loan: Some(loan.clone()),
+            ..packet
+        }),
+        taken < left || more,
+    )?;
     conn.ns.counters.event_n(Event::ZeroCopyBytes, taken as u64);
     Ok(Lent::Taken(taken))
 }

@@ -299,24 +299,37 @@ fn queue_packets(
         _ => (),
     }
     if taken > 0 {
-        let queued = conn.work(|inner, _| {
-            // Where they are: to move them all is more than to take some.
-            for packet in packets.iter_mut().map_while(Option::take) {
-                if !inner.queue(packet) {
-                    return false;
-                }
-            }
-            // More of the same write may follow and fill the last one up.
-            if taken < left || more {
-                inner.hold_tail(Hold::Writing);
-            }
-            true
-        });
-        if !queued {
-            return Err(EPIPE);
-        }
+        // Where they are: to move them all is more than to take some.
+        let packets = packets.iter_mut().map_while(Option::take);
+        queue(conn, |_| true, packets, taken < left || more)?;
     }
     Ok(taken)
+}
+
+/// Queues what has been made of the next bytes: what `add` adds to the last packet so far, and new
+/// `packets`. If `more` of the same write may follow, the last one is held back, to be filled up by that.
+#[inline(always)] // what callers have made stays where it is
+pub(super) fn queue(
+    conn: &Arc<Conn>,
+    add: impl FnOnce(&mut Inner) -> bool,
+    packets: impl Iterator<Item = TxPacket>,
+    more: bool,
+) -> Result {
+    let queued = conn.work(|inner, _| {
+        if !add(inner) {
+            return false;
+        }
+        for packet in packets {
+            if !inner.queue(packet) {
+                return false;
+            }
+        }
+        if more {
+            inner.hold_tail(Hold::Writing);
+        }
+        true
+    });
+    queued.then_some(()).ok_or(EPIPE)
 }
 
 /// Copies the next packet's payload into the socket's page.
