@@ -31,13 +31,13 @@ use crate::{
             Use,
             Want, //
         },
-        shared::Shared,
         span::{
             bytes_of,
             whole_pages,
             Span, //
         }, //
     },
+    paged::Paged,
     sys::{
         area::{
             Area,
@@ -47,7 +47,6 @@ use crate::{
         loan::Bank,
         net::Net,
         page::{
-            self,
             Page,
             PageRef,
             Pieces, //
@@ -416,80 +415,19 @@ impl Platform {
             keeper::reclaim(self);
         }
     }
-
-    /// Copies to the beginning of what is wanted; returns how much, and to which block.
-    fn write_piece(&self, want: &Want, from: &[u8]) -> Result<(usize, BlockId), MemoryError> {
-        self.at(want, |page, offset, len| {
-            let len = len.min(from.len());
-            page.write(offset, from.get(..len).unwrap_or_default())
-        })
-    }
-
-    /// Calls `f` with the page and the place of a value, all of which has to be there.
-    fn value<T, R>(
-        &self,
-        addr: u64,
-        access: Access,
-        f: impl FnOnce(&Page<'_>, usize) -> Option<R>,
-    ) -> Result<R, MemoryError> {
-        let size = size_of::<T>();
-        let want = want(addr, size, access)?;
-        let (value, _) = self.at(&want, |page, offset, len| {
-            (len == size).then(|| f(page, offset)).flatten()
-        })?;
-        value.ok_or(MemoryError::Unmapped)
-    }
 }
 
-impl Shared for Platform {
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), MemoryError> {
-        let (mut at, mut rest) = (at, into);
-        while !rest.is_empty() {
-            let want = want(at, rest.len(), Access::READ)?;
-            let (n, _) = self.read_piece(&want, rest)?;
-            rest = rest.get_mut(n..).unwrap_or_default();
-            at = at.checked_add(n as u64).ok_or(MemoryError::Unmapped)?;
-        }
-        Ok(())
-    }
-
-    fn write(&self, at: u64, from: &[u8]) -> Result<(), MemoryError> {
-        let (mut at, mut rest) = (at, from);
-        while !rest.is_empty() {
-            let want = want(at, rest.len(), Access::WRITE)?;
-            let (n, _) = self.write_piece(&want, rest)?;
-            rest = rest.get(n..).unwrap_or_default();
-            at = at.checked_add(n as u64).ok_or(MemoryError::Unmapped)?;
-        }
-        Ok(())
-    }
-
-    fn load16(&self, at: u64) -> Result<u16, MemoryError> {
-        self.value::<u16, _>(at, Access::READ, |page, offset| page.load16(offset))
-    }
-
-    fn load32(&self, at: u64) -> Result<u32, MemoryError> {
-        self.value::<u32, _>(at, Access::READ, |page, offset| page.load32(offset))
-    }
-
-    fn store16(&self, at: u64, value: u16) -> Result<(), MemoryError> {
-        self.value::<u16, _>(at, Access::WRITE, |page, offset| {
-            page.store16(offset, value)
-        })
-    }
-
-    fn store32(&self, at: u64, value: u32) -> Result<(), MemoryError> {
-        self.value::<u32, _>(at, Access::WRITE, |page, offset| {
-            page.store32(offset, value)
-        })
-    }
-
-    fn take32(&self, at: u64) -> Result<u32, MemoryError> {
-        self.value::<u32, _>(at, Access::READ_WRITE, |page, offset| page.take32(offset))
-    }
-
-    fn fence(&self) {
-        page::fence();
+impl Paged for Platform {
+    fn page_at<R>(
+        &self,
+        at: u64,
+        len: usize,
+        access: Access,
+        f: impl FnOnce(&Page<'_>, usize, usize) -> R,
+    ) -> Result<R, MemoryError> {
+        let span = Span::new(at, len as u64).ok_or(MemoryError::Unmapped)?;
+        let (result, _) = self.at(&Want::new(span, access), f)?;
+        Ok(result)
     }
 }
 
@@ -505,11 +443,6 @@ fn use_page<R>(
     pages.with_page(offset, |page, offset| {
         f(page, offset, mapped.min(PAGE_SIZE - offset))
     })
-}
-
-fn want(addr: u64, len: usize, access: Access) -> Result<Want, MemoryError> {
-    let span = Span::new(addr, len as u64).ok_or(MemoryError::Unmapped)?;
-    Ok(Want::new(span, access))
 }
 
 fn map_error(error: MapError) -> Error {

@@ -18,12 +18,11 @@ use crate::{
             Use,
             Want, //
         },
-        shared::Shared,
         span::Span, //
     },
+    paged::Paged,
     platform::Platform,
     sys::page::{
-        self,
         Page,
         PageRef, //
     }, //
@@ -63,71 +62,19 @@ impl Ring {
         let page = self.pages.get(index).ok_or(MemoryError::Unmapped)?;
         Ok((page, (at % PAGE_SIZE as u64) as usize))
     }
-
-    /// Calls `f` with the page of a value.
-    fn value<T, R>(
-        &self,
-        at: u64,
-        access: Access,
-        f: impl FnOnce(&Page<'_>, usize) -> Option<R>,
-    ) -> Result<R, MemoryError> {
-        self.check(at, size_of::<T>(), access)?;
-        let (page, offset) = self.locate(at)?;
-        f(&page.page(), offset).ok_or(MemoryError::Unmapped)
-    }
 }
 
-impl Shared for Ring {
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), MemoryError> {
-        self.check(at, into.len(), Access::READ)?;
-        let (mut at, mut rest) = (at, into);
-        while !rest.is_empty() {
-            let (page, offset) = self.locate(at)?;
-            let n = page.page().read(offset, rest);
-            rest = rest.get_mut(n..).unwrap_or_default();
-            at = at.saturating_add(n as u64);
-        }
-        Ok(())
-    }
-
-    fn write(&self, at: u64, from: &[u8]) -> Result<(), MemoryError> {
-        self.check(at, from.len(), Access::WRITE)?;
-        let (mut at, mut rest) = (at, from);
-        while !rest.is_empty() {
-            let (page, offset) = self.locate(at)?;
-            let n = page.page().write(offset, rest);
-            rest = rest.get(n..).unwrap_or_default();
-            at = at.saturating_add(n as u64);
-        }
-        Ok(())
-    }
-
-    fn load16(&self, at: u64) -> Result<u16, MemoryError> {
-        self.value::<u16, _>(at, Access::READ, |page, offset| page.load16(offset))
-    }
-
-    fn load32(&self, at: u64) -> Result<u32, MemoryError> {
-        self.value::<u32, _>(at, Access::READ, |page, offset| page.load32(offset))
-    }
-
-    fn store16(&self, at: u64, value: u16) -> Result<(), MemoryError> {
-        self.value::<u16, _>(at, Access::WRITE, |page, offset| {
-            page.store16(offset, value)
-        })
-    }
-
-    fn store32(&self, at: u64, value: u32) -> Result<(), MemoryError> {
-        self.value::<u32, _>(at, Access::WRITE, |page, offset| {
-            page.store32(offset, value)
-        })
-    }
-
-    fn take32(&self, at: u64) -> Result<u32, MemoryError> {
-        self.value::<u32, _>(at, Access::READ_WRITE, |page, offset| page.take32(offset))
-    }
-
-    fn fence(&self) {
-        page::fence();
+impl Paged for Ring {
+    fn page_at<R>(
+        &self,
+        at: u64,
+        len: usize,
+        access: Access,
+        f: impl FnOnce(&Page<'_>, usize, usize) -> R,
+    ) -> Result<R, MemoryError> {
+        self.check(at, len, access)?;
+        let (page, offset) = self.locate(at)?;
+        Ok(f(&page.page(), offset, len.min(PAGE_SIZE - offset)))
     }
 }
 

@@ -8,7 +8,8 @@
 //! [`model`] is what a device may be asked for and what becomes of it, without a kernel. [`device`] is
 //! one device on the bus: what its driver has set up, and the work that its kicks ask for.
 //! [`platform`] is what it stands on: memory that was mapped for it ([`ring`]: for as long as it uses
-//! it), and [`sockets`] with their [`options`]. [`sys`] is the border to C.
+//! it; [`paged`] is what the two have in common), and [`sockets`] with their [`options`]. [`sys`] is the
+//! border to C.
 
 use kernel::prelude::*;
 
@@ -20,6 +21,7 @@ mod host;
 #[path = "core/mod.rs"]
 mod model;
 mod options;
+mod paged;
 mod platform;
 mod ring;
 mod sockets;
