@@ -3,18 +3,12 @@
 //! One of four spines dies, again and again: each seed is another draw of which
 //! paths lead over it, of the order they are used in, and of when it happens.
 //!
-//! The fabric is that of the demonstration: 100 Mb/s per spine, packets of 4 KiB, so
-//! that a window is some ten packets on 128 paths, and ACKs cross the dead spine, too.
+//! The fabric is that of the demonstration, and ACKs cross the dead spine, too.
 
 use crate::{
-    endpoint::App,
-    link::{
-        Direction,
-        Link, //
-    },
+    demo,
     network::{
         Network,
-        Setup,
         CLIENT, //
     },
     rng::mix,
@@ -28,7 +22,6 @@ use strack_proto::{
     USEC, //
 };
 
-const SPINE: u64 = 12_500_000;
 const BYTES: u64 = 16 << 20;
 
 /// How many seeds to try: `STRACK_SEEDS`, or enough for every day.
@@ -37,39 +30,16 @@ fn seeds() -> u64 {
     wanted.map_or(100, |wanted| wanted.parse().expect("a number"))
 }
 
-fn direction(seed: u64, jitter: bool) -> Direction {
-    let spine = Link {
-        rate: SPINE,
-        burst: 8_500,
-        queue: 200_000,
-        mark_from: 60_000,
-        mark_all: 120_000,
-        mark_ppm: 100_000,
-        ..Link::new(100 * USEC)
-    };
-    let mut direction = Direction::new(vec![spine; 4]);
-    direction.access.rate = 80 * SPINE;
-    direction.access.queue = 4_000_000;
-    if jitter {
+fn network(profile: Profile, seed: u64, jitter: bool) -> Network {
+    let mut setup = demo::setup(BYTES, &demo::spine(60_000, 120_000), seed);
+    for direction in setup.directions.iter_mut().filter(|_| jitter) {
         direction.access.stall = 300 * USEC;
         direction.access.stall_ppm = 30_000;
         for path in &mut direction.paths {
             path.jitter = 30 * USEC;
         }
     }
-    direction.hash = Some(mix(seed));
-    direction
-}
-
-fn demo(profile: Profile, seed: u64, jitter: bool) -> Network {
-    let mut setup = Setup::new(BYTES);
-    setup.apps = [App::writer(BYTES), App::reader()];
-    setup.directions = [direction(2 * seed, jitter), direction(2 * seed + 1, jitter)];
-    setup.seed = seed;
-    setup.client.seed = mix(seed + 1000);
-    setup.server.seed = mix(seed + 2000);
     for config in [&mut setup.client, &mut setup.server] {
-        config.mss = 4140;
         config.set_profile(profile);
     }
     setup.start()
@@ -92,7 +62,7 @@ struct Outcome {
 }
 
 fn cut(profile: Profile, seed: u64, jitter: bool) -> Outcome {
-    let mut net = demo(profile, seed, jitter);
+    let mut net = network(profile, seed, jitter);
     let cut = 150 * MSEC + mix(seed) % (100 * MSEC);
     net.run(cut, |_| false);
     let spine = (mix(seed + 77) % 4) as usize;
@@ -207,7 +177,7 @@ fn three_spines_die() {
     let mut took = Vec::new();
     let mut kept = Vec::new();
     for seed in 0..seeds() {
-        let mut net = demo(Profile::Stellar, seed, true);
+        let mut net = network(Profile::Stellar, seed, true);
         for direction in &mut net.directions {
             direction.access.stall = 20 * MSEC;
             direction.access.stall_ppm = 100_000;
@@ -239,7 +209,7 @@ fn no_spine_dies() {
         let mut took = Vec::new();
         let mut bad = Vec::new();
         for seed in 0..seeds() {
-            let mut net = demo(profile, seed, jitter);
+            let mut net = network(profile, seed, jitter);
             net.finish(20 * SEC);
             took.push(net.server().log.last().expect("data").0 / MSEC);
             let links = net.directions[CLIENT].paths.iter();

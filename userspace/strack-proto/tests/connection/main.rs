@@ -4,10 +4,11 @@
 //! time and from a seed, so that a failure is the same failure the next time.
 //!
 //! `network` moves packets, `link` is what happens to them on the way, `endpoint`
-//! is one end with the application on top. The rest are tests.
+//! is one end with the application on top, `demo` one of the networks. The rest are tests.
 
 mod blackhole;
 mod closing;
+mod demo;
 mod early;
 mod endpoint;
 mod fabric;

@@ -8,10 +8,9 @@
 //! heed marks would have nothing to go by: a window of a few packets never fills more.
 
 use crate::{
-    endpoint::App,
-    link::{
-        Direction,
-        Link, //
+    demo::{
+        self,
+        SPINE, //
     },
     network::{
         Network,
@@ -33,7 +32,6 @@ use strack_proto::{
     USEC, //
 };
 
-const SPINE: u64 = 12_500_000;
 const SEEDS: u64 = 10;
 
 /// Round trip of a full packet on an idle spine, roughly.
@@ -53,32 +51,9 @@ enum Trouble {
     Alternating,
 }
 
-fn direction(seed: u64) -> Direction {
-    let spine = Link {
-        rate: SPINE,
-        burst: 8_500,
-        queue: 200_000,
-        mark_from: 10_000,
-        mark_all: 30_000,
-        mark_ppm: 100_000,
-        ..Link::new(100 * USEC)
-    };
-    let mut direction = Direction::new(vec![spine; 4]);
-    direction.access.rate = 80 * SPINE;
-    direction.access.queue = 4_000_000;
-    direction.hash = Some(mix(seed));
-    direction
-}
-
 fn network(policy: PathPolicy, seed: u64) -> Network {
-    let mut setup = Setup::new(0);
-    setup.apps = [App::writer(1 << 30), App::reader()];
-    setup.directions = [direction(2 * seed), direction(2 * seed + 1)];
-    setup.seed = seed;
-    setup.client.seed = mix(seed + 1000);
-    setup.server.seed = mix(seed + 2000);
+    let mut setup = demo::setup(1 << 30, &demo::spine(10_000, 30_000), seed);
     for config in [&mut setup.client, &mut setup.server] {
-        config.mss = 4140;
         config.policy = policy;
         // A packet takes 340 us to be sent: with less there would be no queue at all.
         config.min_target = 400 * USEC;
@@ -323,15 +298,7 @@ fn mixed_leaves_no_spine_out() {
     const BYTES: u64 = 2_000_000;
     let mut late = 0;
     for seed in 0..500 {
-        let spine = Link {
-            rate: SPINE,
-            burst: 8_500,
-            queue: 200_000,
-            mark_from: 60_000,
-            mark_all: 120_000,
-            mark_ppm: 100_000,
-            ..Link::new(100 * USEC)
-        };
+        let spine = demo::spine(60_000, 120_000);
         let mut setup = Setup::new(BYTES).paths(vec![spine; 4]);
         setup.seed = seed;
         for (i, direction) in setup.directions.iter_mut().enumerate() {
