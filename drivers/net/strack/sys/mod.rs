@@ -10,6 +10,7 @@ use kernel::{
     prelude::*, //
 };
 
+#[path = "../../../bindings.rs"]
 pub(crate) mod bindings;
 pub(crate) mod counters;
 pub(crate) mod dst;

@@ -5,6 +5,7 @@
 //! Everything that needs `unsafe` lives below this module, in [`entry`] where C calls.
 
 pub(crate) mod area;
+#[path = "../../../bindings.rs"]
 pub(crate) mod bindings;
 mod entry;
 pub(crate) mod loan;

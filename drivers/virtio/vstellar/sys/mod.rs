@@ -7,6 +7,7 @@ use kernel::{
     prelude::*, //
 };
 
+#[path = "../../../bindings.rs"]
 mod bindings;
 mod entry;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! sys/bindings.rs: where rustc believes the fields to be that Rust touches, and how large the types
+//! bindings.rs: where rustc believes the fields to be that Rust touches, and how large the types
 //! are that it embeds, against what the C compiler says.
 //!
 //! bindgen's own checks compare rustc with libclang, which reads the headers with other flags than the

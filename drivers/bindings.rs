@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bindings: `kernel::bindings`, completed and in part replaced by our own run of bindgen.
+//! Bindings of a module: `kernel::bindings`, completed and in part replaced by the module's own run of
+//! bindgen (see Makefile.bindgen).
 //!
-//! The kernel's crate knows `struct sock` and `struct dst_entry` by name only, so every type that
-//! holds a pointer to them (`socket`, `proto_ops`, `sk_buff`, ...) is generated again here with
-//! the complete layout, and hides the one from the kernel's crate. All other types are the kernel's
-//! own and can be passed to its Rust abstractions.
+//! What bindgen makes for the module hides what has the same name in the kernel's crate. All other types
+//! are the kernel's own and can be passed to its Rust abstractions.
+//!
+//! All modules have this file as `sys::bindings`.
 
 #![allow(
     clippy::all,
@@ -41,4 +42,4 @@ type __kernel_size_t = usize;
 type __kernel_ssize_t = isize;
 type __kernel_ptrdiff_t = isize;
 
-include!(concat!(env!("STRACK_OBJ"), "/sys/bindings_generated.rs"));
+include!(concat!(env!("MODULE_OBJ"), "/sys/bindings_generated.rs"));
