@@ -4,16 +4,17 @@
 
 use crate::fabric::Bench;
 use crate::hole::Course;
-use crate::plot::Area;
-use crate::plot::Drawn;
-use crate::plot::FAULT;
-use crate::plot::FONT;
-use anyhow::anyhow;
+use crate::page;
+use crate::page::Area;
+use crate::page::Drawn;
+use crate::page::FAULT;
 use anyhow::Result;
 use plotters::prelude::*;
 use std::path::Path;
-
-const SIZE: (u32, u32) = (1000, 820);
+use strack_report::plot::bar_key;
+use strack_report::plot::legend;
+use strack_report::plot::line_key;
+use strack_report::plot::FONT;
 
 /// Times above so many times the ideal are cut off; the figure stands above the bar.
 const TOP: f64 = 4.0;
@@ -43,15 +44,11 @@ const COLORS: [RGBColor; 6] = [
 
 /// Draw the picture into a file.
 pub(crate) fn draw(path: &Path, bench: &Bench<'_>) -> Result<()> {
-    let root = SVGBackend::new(path, SIZE).into_drawing_area();
-    let drawn = || -> Result<(), DrawingAreaErrorKind<_>> {
-        root.fill(&WHITE)?;
-        let (upper, lower) = root.split_vertically(440);
-        times(&upper, bench)?;
-        course(&lower, bench)?;
-        root.present()
-    };
-    drawn().map_err(|error| anyhow!("{}: {error}", path.display()))
+    page::draw(
+        path,
+        (440, |area| times(area, bench)),
+        (380, |area| course(area, bench)),
+    )
 }
 
 /// The transports, each with its colour.
@@ -60,11 +57,7 @@ fn transports<'a>(bench: &'a Bench<'_>) -> impl Iterator<Item = (&'a str, RGBCol
 }
 
 fn times(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
-    let mut chart = ChartBuilder::on(area)
-        .caption("Time of the last flow, mean over seeds", (FONT, 20))
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
+    let mut chart = page::plot(area, "Time of the last flow, mean over seeds")
         .build_cartesian_2d(-0.5..CASES.len() as f64 - 0.5, 0.0..TOP + 0.2)?;
     chart
         .configure_mesh()
@@ -90,7 +83,7 @@ fn times(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
                 Rectangle::new([(left, 0.0), corner], color.filled())
             }))?
             .label(transport)
-            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.filled()));
+            .legend(bar_key(color));
         let cut_off = bars.iter().filter(|(_, ratio)| *ratio > TOP);
         chart.draw_series(cut_off.map(|&(left, ratio)| {
             Text::new(format!("{ratio:.0}"), (left, TOP + 0.15), (FONT, 12))
@@ -98,13 +91,7 @@ fn times(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
     }
     let ideal = [(-0.5, 1.0), (CASES.len() as f64 - 0.5, 1.0)];
     chart.draw_series(LineSeries::new(ideal, BLACK.stroke_width(1)))?;
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK)
-        .draw()?;
-    Ok(())
+    legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
 
 fn course(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
@@ -112,15 +99,8 @@ fn course(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
     let runs = || transports(bench).filter_map(|(name, color)| Some((name, first(name)?, color)));
     let last_ms = runs().map(|(_, run, _)| run.last_ms()).fold(1.0, f64::max);
     let top = bench.spines(bench.spine_count()) * 1.15;
-    let mut chart = ChartBuilder::on(area)
-        .caption(
-            "All flows together, one spine cut and repaired (one seed)",
-            (FONT, 20),
-        )
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..last_ms, 0.0..top)?;
+    let caption = "All flows together, one spine cut and repaired (one seed)";
+    let mut chart = page::plot(area, caption).build_cartesian_2d(0.0..last_ms, 0.0..top)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
@@ -141,7 +121,7 @@ fn course(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
                 color.stroke_width(2),
             ))?
             .label(name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3)));
+            .legend(line_key(color.stroke_width(3)));
     }
     let cut = runs().find_map(|(_, run, _)| run.cut.as_ref());
     let moments = cut.map(|cut| [Some(cut.at_ns), cut.mended_ns]);
@@ -153,12 +133,7 @@ fn course(area: &Area<'_>, bench: &Bench<'_>) -> Drawn {
         ))?;
     }
     if runs().next().is_some() {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
-            .background_style(WHITE.mix(0.85))
-            .border_style(BLACK)
-            .draw()?;
+        legend(&mut chart, SeriesLabelPosition::LowerRight)?;
     }
     Ok(())
 }

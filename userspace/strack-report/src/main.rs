@@ -7,11 +7,12 @@
 //! a plot beside it. The exit status is 1 when a target was missed.
 
 mod demo;
+mod demo_plot;
 mod fabric;
 mod fabric_plot;
 mod flows;
 mod hole;
-mod plot;
+mod page;
 mod raw;
 mod recovery;
 mod veth;
@@ -77,7 +78,7 @@ fn demo(files: &Files) -> Result<Report> {
     let report = demo.report();
     fs::create_dir_all(&files.out).with_context(|| files.out.display().to_string())?;
     let svg = files.out.join("demo.svg");
-    plot::draw(&svg, &demo)?;
+    demo_plot::draw(&svg, &demo)?;
     let json = files.out.join("demo.json");
     report.write(&json)?;
     print!("{}", demo.tables(&report));

@@ -6,6 +6,10 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 use plotters::style::text_anchor::Pos;
 use plotters::style::text_anchor::VPos;
+use strack_report::plot::bar_key;
+use strack_report::plot::legend;
+use strack_report::plot::line_key;
+use strack_report::plot::FONT;
 
 /// One line of a plot.
 pub(super) struct Line {
@@ -70,7 +74,7 @@ fn draw(svg: &mut String, title: &str, x: &str, y: &str, lines: &[Line]) -> Draw
     let root = SVGBackend::with_string(svg, (760, 420)).into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
-        .caption(title, ("sans-serif", 18))
+        .caption(title, (FONT, 18))
         .margin(10)
         .x_label_area_size(40)
         .y_label_area_size(60)
@@ -93,13 +97,9 @@ fn draw(svg: &mut String, title: &str, x: &str, y: &str, lines: &[Line]) -> Draw
                 color.stroke_width(2),
             ))?
             .label(line.name.as_str())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(3)));
+            .legend(line_key(color.stroke_width(3)));
     }
-    chart
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK)
-        .draw()?;
+    legend(&mut chart, SeriesLabelPosition::MiddleRight)?;
     root.present()?;
     Ok(())
 }
@@ -119,7 +119,7 @@ fn draw_bars(
     root.fill(&WHITE)?;
     let count = groups.len();
     let mut chart = ChartBuilder::on(&root)
-        .caption(title, ("sans-serif", 18))
+        .caption(title, (FONT, 18))
         .margin(10)
         .x_label_area_size(30)
         .y_label_area_size(60)
@@ -145,13 +145,10 @@ fn draw_bars(
                     .is_finite()
                     .then(|| Rectangle::new(corners, color.filled()))
             });
-        chart
-            .draw_series(bars)?
-            .label(*name)
-            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], color.filled()));
+        chart.draw_series(bars)?.label(*name).legend(bar_key(color));
     }
     // As an axis would have them in between, the names of the groups are put there by hand.
-    let style = ("sans-serif", 11)
+    let style = (FONT, 11)
         .into_text_style(&root)
         .pos(Pos::new(HPos::Center, VPos::Top));
     let area = chart.plotting_area().get_pixel_range();
@@ -162,12 +159,7 @@ fn draw_bars(
         let line = 14 * (group as i32 % 2);
         root.draw_text(name, &style, (x as i32, area.1.end + 4 + line))?;
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK)
-        .draw()?;
+    legend(&mut chart, SeriesLabelPosition::UpperRight)?;
     root.present()?;
     Ok(())
 }
