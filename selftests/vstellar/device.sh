@@ -3,12 +3,14 @@
 # timeout: 400
 #
 # Devices are made and removed on demand with iproute2's vdpa, go to either driver of
-# the bus, and leave nothing behind; and what cannot be is refused.
+# the bus, and leave nothing behind; what cannot be is refused; and one does not hold up
+# others.
 
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/ktap.sh"
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
 
 require_vstellar
+require_command vstellar-guest vsettings
 MANY=$(how_often 100 30 20)
 
 shown() {
@@ -91,8 +93,54 @@ back_and_forth() {
 	del_device vs0
 }
 
+# in_state STATE PID: D sleeps for a lock, Z is done
+in_state() {
+	local state=
+	read -r _ _ state _ <"/proc/$2/stat" 2>/dev/null
+	[ "${state:-Z}" = "$1" ]
+}
+
+# add_while_asked NUMBER: who asks for vs0 waits for its work; another device is made meanwhile
+add_while_asked() {
+	local asks rc=1
+	vsettings vs0 >/dev/null &
+	asks=$!
+	until in_state D "$asks" || in_state Z "$asks"; do
+		:
+	done
+	in_state D "$asks" && vsettings vs1 >/dev/null && vsettings --make vs "$1" 1 &&
+		in_state D "$asks" && rc=0
+	wait "$asks" || rc=2
+	return "$rc"
+}
+
+# A guest whose commands take long. That is seen while one of them lasts, so it may take
+# some tries; if others waited for it, it would never be seen.
+beside_a_busy_one() {
+	local guest rc=1
+	add_device vs0 vhost_vdpa && create vs1 || return 1
+	vstellar-guest hold "$(vhost_of vs0)" --pin 192 >"$TMP/hold" &
+	guest=$!
+	if wait_line "$TMP/hold" ready 20000; then
+		for i in $(seq 2 40); do
+			add_while_asked "$i" && rc=0 && break
+		done
+		ktap_print_msg "seen at try $((i - 1))"
+	fi
+	kill "$guest"
+	wait "$guest" 2>/dev/null
+	cat "$TMP/hold"
+	our_devices | grep -v '^vs0$' | while read -r device; do
+		del_device "$device"
+	done
+	del_device vs0 || rc=1
+	return "$rc"
+}
+
+TMP=$(mktemp -d)
+defer rm -rf "$TMP"
 ktap_print_header
-ktap_set_plan 9
+ktap_set_plan 10
 ktap_test_result "the management device is there" shown
 ktap_test_result "a device is made and removed" one
 ktap_test_result "what cannot be is refused" wrong
@@ -102,4 +150,5 @@ ktap_test_result "a device goes to virtio_vdpa, as device 60" to_virtio
 ktap_test_result "a device goes from one to the other" back_and_forth
 ktap_test_result "$MANY devices of vhost_vdpa" many_bound vhost_vdpa
 ktap_test_result "$MANY devices of virtio_vdpa" many_bound virtio_vdpa
+ktap_test_result "a device that is busy does not hold up others" beside_a_busy_one
 ktap_finished

@@ -4,7 +4,7 @@
 //! It opens `/dev/vhost-vdpa-N` as a virtual machine monitor does ([`machine`]), and behaves there
 //! as a guest's driver does ([`driver`], [`endpoint`]), or as none should: it has a test for each
 //! command and each check of the device ([`conformance`]), a fuzzer ([`fuzz`]), it dies at random
-//! points ([`crash`]), it takes times ([`measure`]), and it carries streams ([`stream`], [`payload`])
+//! points ([`crash`]), it stays until it is ended ([`hold`]), it takes times ([`measure`]), and it carries streams ([`stream`], [`payload`])
 //! whose other end is an ordinary program ([`program`]).
 
 #![warn(missing_docs)]
@@ -14,6 +14,7 @@ mod crash;
 mod driver;
 mod endpoint;
 mod fuzz;
+mod hold;
 mod machine;
 mod measure;
 mod payload;
@@ -34,7 +35,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process;
 use std::process::exit;
-use std::thread;
 
 /// Play the guest of a vStellar device.
 #[derive(Parser)]
@@ -65,10 +65,7 @@ enum Command {
         user: Option<u32>,
     },
     /// Be at work until somebody ends it
-    Hold {
-        /// /dev/vhost-vdpa-N
-        device: PathBuf,
-    },
+    Hold(hold::Hold),
     /// Send bytes to a peer that gives them back, and compare; prints figures as JSON
     Connect(stream::Connect),
     /// Take one connection and give back what comes
@@ -107,7 +104,7 @@ fn main() -> Result<()> {
             most,
             user: Some(user),
         } => limit_as(&device, most, user),
-        Command::Hold { device } => hold(&device),
+        Command::Hold(job) => job.run(),
         Command::Connect(job) => job.run(),
         Command::Listen(job) => job.run(),
         Command::Refused { device, peer } => stream::refused(&device, peer),
@@ -123,12 +120,4 @@ fn limit_as(device: &Path, most: u64, user: u32) -> Result<()> {
     let status = command.uid(user).status()?;
     ensure!(status.success(), "as user {user}: {status}");
     Ok(())
-}
-
-fn hold(device: &Path) -> Result<()> {
-    let _driver = driver::Driver::start(device, machine::FEATURES)?;
-    program::say_ready()?;
-    loop {
-        thread::park();
-    }
 }

@@ -168,9 +168,14 @@ impl Queue {
         !self.has_used()
     }
 
+    /// How many chains came back and were not taken.
+    pub(crate) fn came_back(&self) -> u16 {
+        u16::from_le(self.ram.load(self.used + 2)).wrapping_sub(self.seen)
+    }
+
     /// Whether a chain came back.
     pub(crate) fn has_used(&self) -> bool {
-        u16::from_le(self.ram.load(self.used + 2)) != self.seen
+        self.came_back() != 0
     }
 
     /// The next chain that came back.

@@ -6,7 +6,9 @@
 //! then on until it resets the device its kicks make the device's work run, one at a time.
 //!
 //! Two locks, both taken in process context only, `run` before `state`. The work takes `state`, so
-//! whoever starts or stops it holds `run` alone.
+//! whoever starts or stops it holds `run` alone. A round of the work has `state` for some
+//! milliseconds, or for what one command takes; who waits for it may hold locks of the bus and of the
+//! device's owner, and none by which other devices are administered.
 
 mod config;
 mod queue;
@@ -67,6 +69,8 @@ enum Run {
     On(ModuleInUse),
     /// It would, but was told to stop for a while.
     Suspended(ModuleInUse),
+    /// It was removed: no driver comes any more.
+    Removed,
 }
 
 /// One device.
@@ -78,6 +82,7 @@ pub(crate) struct Device {
     /// Held while the work is started or stopped, which waits for its end.
     #[pin]
     run: Mutex<Run>,
+    /// Held by the work for a round, and by whoever sets up or asks.
     #[pin]
     state: Mutex<State>,
     #[pin]
@@ -258,6 +263,15 @@ impl Device {
 
     /// Ends the work and forgets the driver. Waits for the work, for whose rounds there are bounds.
     pub(crate) fn reset(&self) {
+        self.end(Run::Off);
+    }
+
+    /// A reset, after which nothing is set any more.
+    pub(crate) fn remove(&self) {
+        self.end(Run::Removed);
+    }
+
+    fn end(&self, then: Run) {
         let mut run = self.run.lock();
         if matches!(*run, Run::On(_)) {
             self.vdpa.stop_work();
@@ -268,7 +282,7 @@ impl Device {
         self.platform.bank().close();
         self.platform.settle();
         drop(state);
-        *run = Run::Off;
+        *run = then;
     }
 
     /// When this returns the device looks at no queue any more.
@@ -361,8 +375,10 @@ impl Device {
     ) -> Result {
         settings::check(&settings)?;
         let run = self.run.lock();
-        if !matches!(*run, Run::Off) {
-            return Err(EBUSY);
+        match *run {
+            Run::Off => {}
+            Run::On(_) | Run::Suspended(_) => return Err(EBUSY),
+            Run::Removed => return Err(ENODEV),
         }
         self.platform.set_quota(settings.pin_quota);
         let mut state = self.state.lock();

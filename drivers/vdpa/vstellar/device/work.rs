@@ -2,7 +2,9 @@
 
 //! A device's work: commands, kicked doorbells, and events.
 //!
-//! A round does a bounded amount of each; if there is more, there is another round.
+//! A round does a bounded amount of each; if there is more, there is another round. Commands may take
+//! long, because they pin memory, so that it is time which bounds them: between rounds others get at the
+//! state of the device, who set it up, take memory away, or ask for its counters.
 
 use super::{
     config,
@@ -32,6 +34,9 @@ use kernel::prelude::*;
 
 /// Commands, and events, in one round.
 const BUDGET: usize = 64;
+
+/// Nanoseconds after which no other command is begun in a round.
+const COMMANDS_NS: u64 = 2_000_000;
 
 /// Whether there is more to do. What is later is more.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,6 +116,8 @@ impl State {
         let mut request = KVec::from_elem(0u8, abi::CTRL_MAX, GFP_KERNEL)
             .map_err(|_| Violation::Memory(MemoryError::Quota))?;
         let mut left = Left::More;
+        let begun = sys::now();
+        let mut now = begun;
         for _ in 0..BUDGET {
             let Some(chain) = ring.pop(platform)? else {
                 if ring.enable_kick(platform)? {
@@ -124,7 +131,7 @@ impl State {
             let written = chain.gather(platform, &mut request).and_then(|len| {
                 let bytes = len.and_then(|len| request.get(..len)).unwrap_or_default();
                 let room = chain.writable_len();
-                let mut reply = self.model.execute(platform, bytes, room, sys::now());
+                let mut reply = self.model.execute(platform, bytes, room, now);
                 if is_ep_create(bytes) && reply.status == Status::Ok {
                     // one that is not served is of no use, and only a reset ends it
                     if self.traffic.add(reply.handle).is_err() {
@@ -134,6 +141,10 @@ impl State {
                 chain.scatter(platform, reply.encode().as_slice())
             });
             ring.push(platform, chain.head(), written.unwrap_or(0))?;
+            now = sys::now();
+            if now.saturating_sub(begun) >= COMMANDS_NS {
+                break;
+            }
         }
         if ring.wants_call(platform)? {
             callback.call();

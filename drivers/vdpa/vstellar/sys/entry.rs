@@ -284,6 +284,15 @@ unsafe extern "C" fn vstellar_reset(device: *mut c_void) {
 
 /// # Safety
 ///
+/// See the module; after the last driver of the device.
+#[no_mangle]
+unsafe extern "C" fn vstellar_remove(device: *mut c_void) {
+    // SAFETY: By the function's requirements.
+    unsafe { borrow(device) }.remove();
+}
+
+/// # Safety
+///
 /// See the module.
 #[no_mangle]
 unsafe extern "C" fn vstellar_suspend(device: *mut c_void) {

@@ -14,6 +14,8 @@
  * - dma_map and dma_unmap: with the owner's mmap_lock held for reading. No work
  *   takes that either, and it takes no memory of a process through its mappings.
  * - kick: from any context, even with interrupts off and a wait queue's lock held.
+ * - settings and counters (netlink): with a reference to the device and no lock, also
+ *   while it is being deleted.
  */
 #include <linux/hrtimer.h>
 #include <linux/module.h>
@@ -58,17 +60,12 @@ struct vstellar_vdpa {
 	void *device; /* the Rust half; from before the device is seen until it is freed */
 	/* from bind_mm to unbind_mm; all who use it hold the mutex of the open vhost_vdpa device */
 	struct vstellar_owner owner;
-	struct list_head link; /* vstellar_list_lock */
 };
 
 struct workqueue_struct *vstellar_wq;
 /* those not freed yet, for which the module waits: someone may hold a reference */
 static atomic_t vstellar_devices;
 static struct virtio_device_id vstellar_ids[2];
-
-/* From before a device's drivers see it until after; inside vdpa_dev_lock. */
-static LIST_HEAD(vstellar_list);
-static DEFINE_MUTEX(vstellar_list_lock);
 
 static struct vstellar_vdpa *to_vs(struct vdpa_device *vdpa)
 {
@@ -435,57 +432,6 @@ static const struct vdpa_config_ops vstellar_ops = {
 
 /* --- management ---------------------------------------------------------- */
 
-static void vstellar_list_add(struct vstellar_vdpa *vs)
-{
-	mutex_lock(&vstellar_list_lock);
-	list_add_tail(&vs->link, &vstellar_list);
-	mutex_unlock(&vstellar_list_lock);
-}
-
-static void vstellar_list_del(struct vstellar_vdpa *vs)
-{
-	mutex_lock(&vstellar_list_lock);
-	list_del(&vs->link);
-	mutex_unlock(&vstellar_list_lock);
-}
-
-int vstellar_device_named(const char *name, int (*f)(const char *name, void *device, void *data),
-			  void *data)
-{
-	struct vstellar_vdpa *vs;
-	int err = -ENODEV;
-
-	mutex_lock(&vstellar_list_lock);
-	list_for_each_entry(vs, &vstellar_list, link) {
-		if (strcmp(dev_name(&vs->vdpa.dev), name) == 0) {
-			err = f(name, vs->device, data);
-			break;
-		}
-	}
-	mutex_unlock(&vstellar_list_lock);
-	return err;
-}
-
-int vstellar_devices_each(unsigned long *next,
-			  int (*f)(const char *name, void *device, void *data), void *data)
-{
-	struct vstellar_vdpa *vs;
-	unsigned long index = 0;
-	int err = 0;
-
-	mutex_lock(&vstellar_list_lock);
-	list_for_each_entry(vs, &vstellar_list, link) {
-		if (index++ < *next)
-			continue;
-		err = f(dev_name(&vs->vdpa.dev), vs->device, data);
-		if (err)
-			break;
-		*next = index;
-	}
-	mutex_unlock(&vstellar_list_lock);
-	return err;
-}
-
 static int vstellar_dev_add(struct vdpa_mgmt_dev *mgmt, const char *name,
 			    const struct vdpa_dev_set_config *config)
 {
@@ -508,23 +454,23 @@ static int vstellar_dev_add(struct vdpa_mgmt_dev *mgmt, const char *name,
 	vs->vdpa.vmap.group = vs->device;
 	if (err)
 		goto put;
-	vstellar_list_add(vs);
 	err = _vdpa_register_device(&vs->vdpa, VIRTIO_VSTELLAR_NVQS);
 	if (!err)
 		return 0;
-	vstellar_list_del(vs);
 put:
 	put_device(&vs->vdpa.dev);
 	return err;
 }
 
-/* When no driver has it any more nobody else resets it, though a driver should have. */
+/*
+ * When no driver has it any more nobody else resets it, though a driver should have.
+ * Who found it before may still have a reference, and changes nothing any more.
+ */
 static void vstellar_dev_del(struct vdpa_mgmt_dev *mgmt, struct vdpa_device *vdpa)
 {
 	get_device(&vdpa->dev);
 	_vdpa_unregister_device(vdpa);
-	vstellar_list_del(to_vs(vdpa));
-	vstellar_reset(rust(vdpa));
+	vstellar_remove(rust(vdpa));
 	put_device(&vdpa->dev);
 }
 
@@ -539,6 +485,53 @@ static struct vdpa_mgmt_dev vstellar_mgmt = {
 	.config_attr_mask	= BIT_ULL(VDPA_ATTR_DEV_FEATURES),
 	.max_supported_vqs	= VIRTIO_VSTELLAR_NVQS,
 };
+
+/*
+ * The devices are the children of the management device, from the end of add to the
+ * beginning of del. The driver core's list of them gives out references and has no
+ * lock that is held while one of them is used: its own locks may be with its work
+ * for some milliseconds, and others' administrators do not wait for that.
+ */
+int vstellar_device_named(const char *name, int (*f)(const char *name, void *device, void *data),
+			  void *data)
+{
+	struct device *dev = device_find_child_by_name(vstellar_mgmt.device, name);
+	int err;
+
+	if (!dev)
+		return -ENODEV;
+	err = f(dev_name(dev), rust(dev_to_vdpa(dev)), data);
+	put_device(dev);
+	return err;
+}
+
+struct each {
+	unsigned long *next;
+	unsigned long index;
+	int (*f)(const char *name, void *device, void *data);
+	void *data;
+};
+
+static int vstellar_each_one(struct device *dev, void *data)
+{
+	struct each *each = data;
+	int err;
+
+	if (each->index++ < *each->next)
+		return 0;
+	err = each->f(dev_name(dev), rust(dev_to_vdpa(dev)), each->data);
+	if (!err)
+		*each->next = each->index;
+	return err;
+}
+
+int vstellar_devices_each(unsigned long *next,
+			  int (*f)(const char *name, void *device, void *data), void *data)
+{
+	struct each each = { .next = next, .f = f, .data = data };
+
+	return device_for_each_child(vstellar_mgmt.device, &each, vstellar_each_one);
+}
 
 int vstellar_c_register(void)
 {

@@ -66,7 +66,8 @@ void vstellar_c_call(const struct vstellar_callback *callback);
 
 /*
  * Calls @f for the device of that name, or for all from the *@next-th on until one
- * fails, and leaves in *@next which one that was. None goes meanwhile. Process context.
+ * fails, and leaves in *@next which one that was. @f may sleep and is called without a
+ * lock: a device may be removed meanwhile, and is freed afterwards. Process context.
  */
 int vstellar_device_named(const char *name, int (*f)(const char *name, void *device, void *data),
 			  void *data);
@@ -97,6 +98,8 @@ void vstellar_set_config_callback(void *device, const struct vstellar_callback *
 u8 vstellar_get_status(void *device);
 void vstellar_set_status(void *device, u8 status);
 void vstellar_reset(void *device);
+/* a reset, after which no setting is changed; drivers are gone, and none comes */
+void vstellar_remove(void *device);
 void vstellar_suspend(void *device);
 void vstellar_resume(void *device);
 size_t vstellar_get_config_size(void);

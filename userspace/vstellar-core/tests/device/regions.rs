@@ -11,6 +11,8 @@ use vstellar_core::{
     access::Access,
     bytes::Fields,
     control::{Op, Reply},
+    device::Policy,
+    memory::keeper::Keeper,
     shared::Shared,
     span::Span,
     status::Status,
@@ -336,5 +338,66 @@ fn advice_pins_and_unpins() {
     assert_eq!(bench.refused(Op::MrAdvise, 0, &stale), Status::NoEnt);
     // it can be given back although it was advised about
     bench.ok(Op::MrDereg, 0, &dereg(key));
+    bench.finish();
+}
+
+/// A driver without rings, which may have so many blocks pinned.
+fn without_rings(blocks: u64) -> Bench {
+    let bench = Bench::greeted(Policy::new());
+    bench
+        .host
+        .with(|memory| memory.set_quota(blocks * BLOCK_PAGES));
+    bench
+}
+
+fn pins(bench: &Bench) -> u64 {
+    bench.host.with(|memory| memory.counters().misses)
+}
+
+#[test]
+fn advice_about_more_than_may_be_pinned_is_refused_at_once() {
+    let mut bench = without_rings(1);
+    let segments = [(4 * MIB, 4 * MIB)];
+    let lazy = Reg {
+        len: 4 * MIB,
+        nseg: 1,
+        segments: &segments,
+        ..GOOD
+    };
+    let (key, _) = keys(&bench.ok(Op::MrReg, 0, &reg(&lazy)));
+    let whole = advise(key, 1, 0, 4 * MIB);
+    assert_eq!(bench.refused(Op::MrAdvise, 0, &whole), Status::Quota);
+    assert_eq!(pins(&bench), 0);
+    // each half of it can be, one after the other
+    bench.ok(Op::MrAdvise, 0, &advise(key, 1, 0, 2 * MIB));
+    bench.ok(Op::MrAdvise, 0, &advise(key, 1, 2 * MIB, 2 * MIB));
+    assert_eq!(pins(&bench), 2);
+    bench.finish();
+}
+
+#[test]
+fn advice_about_a_little_of_many_blocks_pins_no_more_than_may_be() {
+    let mut bench = without_rings(2);
+    let mut scattered = |blocks: u64| {
+        let segments: Vec<_> = (0..60)
+            .map(|i| (4 * MIB + i % blocks * 2 * MIB, 0x1000))
+            .collect();
+        let lazy = Reg {
+            len: 60 * 0x1000,
+            nseg: 60,
+            segments: &segments,
+            ..GOOD
+        };
+        let (key, _) = keys(&bench.ok(Op::MrReg, 0, &reg(&lazy)));
+        let before = pins(&bench);
+        let reply = bench.call(Op::MrAdvise, 0, &advise(key, 1, 0, 60 * 0x1000));
+        bench.ok(Op::MrDereg, 0, &dereg(key));
+        (reply.status, pins(&bench) - before)
+    };
+    assert_eq!(scattered(2), (Status::Ok, 2));
+    // the first two are there still, and the third takes the place of one of them
+    let (status, pinned) = scattered(3);
+    assert_eq!(status, Status::Quota);
+    assert!(pinned <= 3, "{pinned} blocks were pinned");
     bench.finish();
 }

@@ -281,5 +281,19 @@ fn quota(world: &Conformance) -> Result<()> {
     driver.order(Op::MrAdvise, 0, &advise)?;
     ensure!(driver.stats()?.peak() <= 4 << 20, "more was pinned");
     driver.order(Op::MrDereg, 0, &wire().u32(key).u32(0))?;
+    // what cannot be pinned at once is not tried
+    let large = mr(0, abi::MR_READ, abi::MR_LAZY, &[(addr(4 << 20), 8 << 20)]);
+    let key = driver.order(Op::MrReg, 0, &large)?.u32(0);
+    let pins = driver.stats()?.misses();
+    let advise = wire().u32(key).u32(1).u64(0).u64(8 << 20);
+    answers(
+        &mut driver,
+        "four blocks",
+        Op::MrAdvise,
+        0,
+        &advise,
+        Status::Quota,
+    )?;
+    ensure!(driver.stats()?.misses() == pins, "blocks were pinned");
     Ok(())
 }

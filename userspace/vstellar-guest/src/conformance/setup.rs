@@ -10,6 +10,7 @@ use crate::driver::COMMAND_BYTES;
 use crate::driver::USUAL_RAM;
 use crate::machine::bit;
 use crate::machine::pinned_kb;
+use crate::machine::scaled;
 use crate::machine::Machine;
 use crate::machine::Waited;
 use crate::machine::ACCESS_PLATFORM;
@@ -24,15 +25,20 @@ use crate::machine::PATIENCE;
 use crate::machine::SIZE_MAX;
 use crate::machine::STEPS;
 use crate::machine::VERSION_1;
+use crate::ram::addr;
 use crate::ram::Ram;
+use crate::wire;
+use anyhow::bail;
 use anyhow::ensure;
 use anyhow::Result;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::thread;
+use std::time::Instant;
 use vhost::vdpa::VhostVdpa;
 use vstellar_core::abi;
 use vstellar_core::bytes::Fields;
+use vstellar_core::control::Op;
 use vstellar_core::device::CONFIG_SIZE;
 
 pub(super) const TESTS: &[(&str, Test)] = &[
@@ -40,6 +46,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("features are negotiated", features),
     ("queues are set up", queues),
     ("suspended and resumed", suspend),
+    ("others are heard between long commands", between_commands),
     ("event indices of the queues are honoured", event_index),
     ("reset under load", reset),
     ("memory taken away under load", unmap),
@@ -160,6 +167,49 @@ fn suspend(world: &Conformance) -> Result<()> {
         driver.machine.wait(CONTROL, PATIENCE)?.came()?;
     }
     Ok(())
+}
+
+/// As many commands as the queue has room for, each of which takes long, are no reason for others to wait
+/// for all of them. Whoever asks for the status waits for the device's work.
+fn between_commands(world: &Conformance) -> Result<()> {
+    const COUNT: u16 = 32;
+    let (ram, len) = (64 << 20, 60 << 20);
+    let mut driver = Driver::with_ram(&world.device, Ram::new(ram)?, world.features())?;
+    let region = wire::mr(0, abi::MR_READ, abi::MR_LAZY, &[(addr(ram - len), len)]);
+    let key = driver.order(Op::MrReg, 0, &region)?.u32(0);
+    let ram = driver.ram();
+    // which may be too late for all of them, if this process was not let run
+    for _ in 0..20 {
+        let queue = &mut driver.machine.queues[CONTROL];
+        for index in 0..COUNT {
+            // pin all of it, let go of all of it
+            let advice = wire::wire().u32(key).u32(1 + u32::from(index % 2));
+            let advice = advice.u64(0).u64(len);
+            let request = wire::request(wire::code(Op::MrAdvise), 0, 0, &advice.0);
+            let at = COMMANDS + u64::from(index) * COMMAND_BYTES;
+            ram.write(at, &request.0);
+            let request = (at, request.0.len() as u32);
+            queue.describe_command(2 * index, request, (at + COMMAND_BYTES / 2, 16));
+            queue.prepare(2 * index);
+        }
+        queue.publish(queue.next);
+        queue.kick()?;
+        let end = Instant::now() + scaled(PATIENCE);
+        while !queue.has_used() {
+            ensure!(Instant::now() < end, "no command is answered");
+            thread::yield_now();
+        }
+        driver.machine.status()?;
+        let answered = driver.machine.queues[CONTROL].came_back();
+        for _ in 0..COUNT {
+            let used = driver.machine.wait(CONTROL, PATIENCE)?.came()?;
+            ensure!(used.len == 16, "{} bytes were written", used.len);
+        }
+        if answered < COUNT {
+            return Ok(());
+        }
+    }
+    bail!("nobody was heard before all commands were answered")
 }
 
 /// Every command is answered although not every one is kicked, and with fewer calls than answers.

@@ -15,7 +15,10 @@ use super::super::{
         MrUse, //
     },
     memory::keeper,
-    span::Span,
+    span::{
+        Span,
+        PAGE_SIZE, //
+    },
     status::{
         Result,
         Status, //
@@ -92,14 +95,26 @@ impl<H: Host> Device<H> {
         result
     }
 
+    /// Pins what is behind `addrs`. It ends when as much was pinned as may be: what is more than that
+    /// would take the place of what it has pinned before, for as long as `addrs` goes on.
     fn prefetch(&mut self, host: &H, used: &MrUse, addrs: Span) -> Result {
+        let (mut left, mut misses) = host.with(|memory| (memory.quota(), memory.counters().misses));
+        if addrs.len() > left.saturating_mul(PAGE_SIZE) {
+            return Err(Status::Quota);
+        }
         let mut rest = Some(addrs);
         while let Some(addrs) = rest {
             let located = self.emtt.locate(used, &addrs)?;
             let piece = keeper::acquire(host, &located.want)?;
             self.emtt.remember(used, &located, piece.held.block());
+            let (seen, pages) =
+                host.with(|memory| (memory.counters().misses, memory.size(&piece.held)));
             let len = piece.span.len();
             keeper::release(host, piece.held);
+            // a few bytes each of many blocks are as much to pin as the blocks
+            if core::mem::replace(&mut misses, seen) != seen {
+                left = left.checked_sub(pages).ok_or(Status::Quota)?;
+            }
             rest = after(&addrs, len);
         }
         Ok(())

@@ -243,6 +243,11 @@ impl<B, P> Memory<B, P> {
         self.charged
     }
 
+    /// Pages that may be charged.
+    pub fn quota(&self) -> u64 {
+        self.quota
+    }
+
     /// Another quota; what is pinned beyond it goes as it becomes idle and room is needed.
     pub fn set_quota(&mut self, pages: u64) {
         self.quota = pages;
@@ -269,6 +274,12 @@ impl<B, P> Memory<B, P> {
             State::Pinned(pages) | State::Dying(pages) => Some(pages),
             _ => None,
         }
+    }
+
+    /// How many pages a block in use has.
+    pub fn size(&self, held: &Use) -> u64 {
+        let block = self.blocks.table.get(held.block);
+        block.map_or(0, |block| block.span.pages())
     }
 
     /// Whether the region of a block in use was unmapped, and someone waits for it.
