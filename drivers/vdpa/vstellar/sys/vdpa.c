@@ -20,6 +20,7 @@
 #include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/vdpa.h>
@@ -382,12 +383,17 @@ static void vstellar_op_unbind_mm(struct vdpa_device *vdpa)
 	mmdrop(mm);
 }
 
+/*
+ * By whoever has the last reference. The grace period in which a module is freed waits
+ * for who has just ended the last device.
+ */
 static void vstellar_op_free(struct vdpa_device *vdpa)
 {
 	struct vstellar_vdpa *vs = to_vs(vdpa);
 
 	if (vs->device)
 		vstellar_device_free(vs->device);
+	guard(rcu)();
 	if (atomic_dec_and_test(&vstellar_devices))
 		wake_up_var(&vstellar_devices);
 }
