@@ -50,11 +50,13 @@ assigned() {
 		{ vsettings vs0; return 1; }
 }
 
+# at_work [OPTION]: of the guest that has the device
 at_work() {
-	vstellar-guest hold "$DEV" >"$TMP/hold" &
+	vstellar-guest hold "$DEV" "$@" >"$TMP/hold" &
 	guest=$!
 	wait_line "$TMP/hold" ready 20000 || { kill "$guest"; return 1; }
-	! settings endpoints=5 2>/dev/null || { kill "$guest"; echo "changed"; return 1; }
+	! settings endpoints=5 2>"$TMP/err" || { kill "$guest"; echo "changed"; return 1; }
+	grep -qi 'resource busy' "$TMP/err" || { kill "$guest"; cat "$TMP/err"; return 1; }
 	kill -KILL "$guest"
 	wait "$guest" 2>/dev/null
 	busywait 5000 settings endpoints=4096
@@ -121,11 +123,12 @@ add_device vs0 vhost_vdpa || ktap_exit_fail_msg "no device"
 DEV=$(vhost_of vs0)
 
 ktap_print_header
-ktap_set_plan 14
+ktap_set_plan 15
 ktap_test_result "a device has settings" defaults
 ktap_test_result "settings that cannot be are refused" wrong
 ktap_test_result "without a namespace there is no endpoint" no_namespace
 ktap_test_result "a namespace is assigned" assigned
+ktap_test_result "settings stay from the choice of features on" at_work --negotiated
 ktap_test_result "settings stay while a driver is at work" at_work
 ktap_test_result "a guest connects, by IPv4" connect 10.9.0.2:7000
 ktap_test_result "a guest connects, by IPv6" connect "[fd09::2]:7000"

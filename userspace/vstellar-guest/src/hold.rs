@@ -4,6 +4,7 @@
 use crate::driver::Driver;
 use crate::driver::BUFFERS;
 use crate::driver::USUAL_RAM;
+use crate::machine::Machine;
 use crate::machine::FEATURES;
 use crate::program;
 use crate::ram::addr;
@@ -22,6 +23,9 @@ use vstellar_core::control::Op;
 pub(crate) struct Hold {
     /// /dev/vhost-vdpa-N
     device: PathBuf,
+    /// Negotiate, and get no further
+    #[arg(long, conflicts_with = "pin")]
+    negotiated: bool,
     /// Give the device commands that take long, by which it pins so many MiB and lets them go
     #[arg(long, value_name = "MIB")]
     pin: Option<u64>,
@@ -31,12 +35,14 @@ impl Hold {
     pub(crate) fn run(&self) -> Result<()> {
         let pinned = self.pin.unwrap_or(0) << 20;
         let ram = Ram::new(USUAL_RAM + pinned)?;
+        if self.negotiated {
+            let machine = Machine::open(&self.device, ram)?;
+            machine.negotiate(FEATURES)?;
+            return stay();
+        }
         let mut driver = Driver::with_ram(&self.device, ram, FEATURES)?;
         if pinned == 0 {
-            program::say_ready()?;
-            loop {
-                thread::park();
-            }
+            return stay();
         }
         let region = mr(0, abi::MR_READ, abi::MR_LAZY, &[(addr(BUFFERS), pinned)]);
         let key = driver.order(Op::MrReg, 0, &region)?.u32(0);
@@ -47,5 +53,13 @@ impl Hold {
             driver.order(Op::MrAdvise, 0, &advice(2))?;
             driver.order(Op::MrAdvise, 0, &advice(1))?;
         }
+    }
+}
+
+/// Until somebody ends this process.
+fn stay() -> Result<()> {
+    program::say_ready()?;
+    loop {
+        thread::park();
     }
 }

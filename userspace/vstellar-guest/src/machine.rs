@@ -145,11 +145,16 @@ impl Machine {
         Ok(self.vdpa.set_vring_addr(queue, to)?)
     }
 
-    /// The driver negotiates, sets up the queues, and is ready.
-    pub(crate) fn begin(&mut self, features: u64) -> Result<()> {
+    /// The driver negotiates.
+    pub(crate) fn negotiate(&self, features: u64) -> Result<()> {
         self.vdpa.set_status(STEPS)?;
         self.vdpa.set_features(features).context("features")?;
-        self.vdpa.set_status(STEPS | FEATURES_OK)?;
+        Ok(self.vdpa.set_status(STEPS | FEATURES_OK)?)
+    }
+
+    /// It negotiates, sets up the queues, and is ready.
+    pub(crate) fn begin(&mut self, features: u64) -> Result<()> {
+        self.negotiate(features)?;
         self.vdpa.set_config_call(&self.config_call)?;
         for (index, size) in SIZES.into_iter().enumerate() {
             self.set_up(index, size, features & EVENT_IDX != 0)?;

@@ -221,10 +221,11 @@ impl Device {
 
     /// Takes the driver's choice of features. Zero is the bus's way to say that there is none yet.
     pub(crate) fn set_features(&self, features: u64) -> Result {
-        if features != 0 && !config::acceptable(features, self.offered(), self.vdpa.has_mm()) {
+        let mut state = self.state.lock();
+        let offered = settings::features(self.offered, &state.settings);
+        if features != 0 && !config::acceptable(features, offered, self.vdpa.has_mm()) {
             return Err(EINVAL);
         }
-        let mut state = self.state.lock();
         if state.status & FEATURES_OK != 0 {
             return Err(EBUSY);
         }
@@ -366,8 +367,8 @@ impl Device {
         self.state.lock().settings
     }
 
-    /// Sets the device up anew. `net` says which namespace it is in, or whether in none, if that changes;
-    /// it is called if all else is well.
+    /// Sets the device up anew, unless a driver has agreed with it on features. `net` says which namespace
+    /// it is in, or whether in none, if that changes; it is called if all else is well.
     pub(crate) fn set_settings(
         &self,
         settings: Settings,
@@ -380,12 +381,18 @@ impl Device {
             Run::On(_) | Run::Suspended(_) => return Err(EBUSY),
             Run::Removed => return Err(ENODEV),
         }
-        self.platform.set_quota(settings.pin_quota);
         let mut state = self.state.lock();
+        // what a driver has read and chosen by then holds until it is gone
+        if state.status & FEATURES_OK != 0 {
+            return Err(EBUSY);
+        }
+        self.platform.set_quota(settings.pin_quota);
         let counters = *state.model.counters();
         state.model = new_model(&settings);
         *state.model.counters() = counters;
         state.settings = settings;
+        // one that chose before and has not been told that this is well finds out that it is not
+        state.features = 0;
         if let Some(net) = net() {
             self.platform.set_net(net);
         }

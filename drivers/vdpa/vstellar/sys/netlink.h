@@ -51,9 +51,10 @@ void vstellar_c_net_put(struct net *net);
 
 void vstellar_get_settings(void *device, struct vstellar_settings *settings);
 /*
- * -EBUSY while a driver is at work, -ENODEV if the device was removed meanwhile,
- * -EINVAL if they contradict each other. If @change_net, @net is the namespace from
- * now on, or NULL; a reference to it is taken over if that succeeds.
+ * -EBUSY from a driver's choice of features to the reset, -ENODEV if the device was
+ * removed meanwhile, -EINVAL if they contradict each other. If @change_net, @net is
+ * the namespace from now on, or NULL; a reference to it is taken over if that
+ * succeeds.
  */
 int vstellar_set_settings(void *device, const struct vstellar_settings *settings, bool change_net,
 			  struct net *net);
