@@ -176,6 +176,12 @@ impl Machine {
         Ok(())
     }
 
+    /// Sets a queue back to its beginning, and nothing else of it.
+    pub(crate) fn rewind(&mut self, index: usize) -> Result<()> {
+        self.queues[index].rewind();
+        Ok(self.vdpa.set_vring_base(index, 0)?)
+    }
+
     /// Resets the device; what is mapped stays.
     pub(crate) fn reset(&mut self) -> Result<()> {
         self.vdpa.set_status(0).context("reset")?;

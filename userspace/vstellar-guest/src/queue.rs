@@ -84,6 +84,11 @@ impl Queue {
         let _ = self.call.read();
     }
 
+    /// Empty, as it was set up.
+    pub(crate) fn rewind(&mut self) {
+        self.reset(self.size, self.event_index);
+    }
+
     /// Where its parts are, for the device.
     pub(crate) fn layout(&self) -> VringConfigData {
         VringConfigData {

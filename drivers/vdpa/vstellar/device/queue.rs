@@ -43,7 +43,7 @@ pub(crate) fn usual_size(index: u16) -> u16 {
 /// One virtqueue.
 pub(crate) struct Queue {
     layout: Layout,
-    /// How many chains were taken from it when it was set up.
+    /// How many chains had been taken from it when `ring` was made.
     taken: u16,
     ready: bool,
     /// The ring, from the first look at it on.
@@ -103,8 +103,11 @@ impl Queue {
         };
     }
 
+    /// Goes on from there, also if it was in use and the device is suspended: between two rounds of its work
+    /// no chain is out.
     pub(crate) fn set_taken(&mut self, taken: u16) {
         self.taken = taken;
+        self.ring = None;
     }
 
     pub(crate) fn taken(&self) -> u16 {

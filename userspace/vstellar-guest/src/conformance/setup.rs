@@ -166,6 +166,11 @@ fn suspend(world: &Conformance) -> Result<()> {
         driver.machine.resume()?;
         driver.machine.wait(CONTROL, PATIENCE)?.came()?;
     }
+    // its machine may set it back, as one does that restores an earlier state
+    driver.machine.suspend()?;
+    driver.machine.rewind(CONTROL)?;
+    driver.machine.resume()?;
+    driver.stats()?;
     Ok(())
 }
 
