@@ -284,7 +284,8 @@ struct virtio_vstellar_hello {
 
 /**
  * struct virtio_vstellar_hello_resp - answer to it
- * @boot_id: changes when the device lost its state other than by a reset
+ * @boot_id: random; changes when the device lost its state other than by a reset, which
+ *	the one of vstellar.ko does only when its settings are changed
  */
 struct virtio_vstellar_hello_resp {
 	__le64	boot_id;
@@ -873,10 +874,13 @@ struct virtio_vstellar_cqe {
  *	state as in virtio_vstellar_slot.ep_state, the error in its upper half
  * @VIRTIO_VSTELLAR_EV_ACCEPT: a connection waits; the next event comes when
  *	VIRTIO_VSTELLAR_CMD_EP_ACCEPT was answered with AGAIN since
- * @VIRTIO_VSTELLAR_EV_PATHS: the paths of an endpoint have changed
- * @VIRTIO_VSTELLAR_EV_QUOTA: memory could not be pinned within the quota
- * @VIRTIO_VSTELLAR_EV_TRANSPORT_RESET: all endpoints are gone
+ * @VIRTIO_VSTELLAR_EV_PATHS: reserved: the paths of an endpoint have changed
+ * @VIRTIO_VSTELLAR_EV_QUOTA: reserved: memory could not be pinned within the quota
+ * @VIRTIO_VSTELLAR_EV_TRANSPORT_RESET: reserved: all endpoints are gone; to a driver
+ *	that is the same as FATAL
  * @VIRTIO_VSTELLAR_EV_FATAL: the device has to be reset
+ *
+ * Those that are reserved are not sent by the device of vstellar.ko.
  */
 enum virtio_vstellar_event_type {
 	VIRTIO_VSTELLAR_EV_CQ_READY		= 1,
