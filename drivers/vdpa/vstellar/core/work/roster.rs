@@ -5,6 +5,9 @@
 //! When someone has called, any endpoint may have something to do. When a timer says that it is time to
 //! look at what is watched, only those are visited, however many others there are. Therefore the watched
 //! ones come first.
+//!
+//! Nobody says when an endpoint goes: a visit finds that out, and so does the one that has its place in the
+//! device's table next. There are never more than the table has places, even while nobody is visited.
 
 use crate::{
     host::{
@@ -14,10 +17,15 @@ use crate::{
     model::table::Handle, //
 };
 
+/// No place in the roster.
+const NOWHERE: usize = usize::MAX;
+
 /// The endpoints of a device: all there are, and maybe some that are gone.
 #[derive(Debug, Default)]
 pub struct Roster {
     handles: List<Handle>,
+    /// Where the one is that has this place in the device's table, or had it.
+    places: List<usize>,
     /// How many of the first ones are watched.
     watched: usize,
 }
@@ -27,13 +35,23 @@ impl Roster {
     pub const fn new() -> Self {
         Self {
             handles: List::new(),
+            places: List::new(),
             watched: 0,
         }
     }
 
     /// An endpoint was made; nobody watches it.
     pub fn add(&mut self, endpoint: Handle) -> Result<(), AllocError> {
-        self.handles.push(endpoint)
+        while self.places.len() <= endpoint.index() as usize {
+            self.places.push(NOWHERE)?;
+        }
+        // whoever had its place in the table is gone
+        if let Some(former) = self.place_of(endpoint).filter(|place| *place != NOWHERE) {
+            self.forget(former);
+        }
+        self.handles.push(endpoint)?;
+        self.note(self.handles.len().saturating_sub(1));
+        Ok(())
     }
 
     /// The one at a place, of all or of the watched ones.
@@ -69,12 +87,33 @@ impl Roster {
             place = self.watched;
         }
         self.exchange(place, self.handles.len().saturating_sub(1));
-        self.handles.pop();
+        if let Some(gone) = self.handles.pop() {
+            self.set_place(gone, NOWHERE);
+        }
     }
 
     fn exchange(&mut self, one: usize, other: usize) {
         if one.max(other) < self.handles.len() {
             self.handles.swap(one, other);
+            self.note(one);
+            self.note(other);
+        }
+    }
+
+    /// Whoever is at this place is found there.
+    fn note(&mut self, place: usize) {
+        if let Some(handle) = self.handles.get(place).copied() {
+            self.set_place(handle, place);
+        }
+    }
+
+    fn place_of(&self, handle: Handle) -> Option<usize> {
+        self.places.get(handle.index() as usize).copied()
+    }
+
+    fn set_place(&mut self, handle: Handle, place: usize) {
+        if let Some(known) = self.places.get_mut(handle.index() as usize) {
+            *known = place;
         }
     }
 }
