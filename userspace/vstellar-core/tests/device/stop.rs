@@ -13,6 +13,7 @@ use vstellar_core::{
     memory::keeper::{unmap, Keeper},
     span::Span,
     status::Status,
+    table::Handle,
 };
 
 #[test]
@@ -80,6 +81,20 @@ fn unmapping_a_completion_queue_fails_those_that_use_it() {
     assert_eq!(bench.refused(Op::EpCreate, 0, &another), Status::State);
     bench.ok(Op::EpDestroy, ep, &wire().put32(0).put32(0));
     bench.ok(Op::CqDestroy, cq, &wire());
+    bench.finish();
+}
+
+/// Each completion that cannot be written says so, and the endpoints are gone through for the first.
+#[test]
+fn a_completion_queue_fails_once() {
+    let (mut bench, cq) = Bench::ready();
+    let ep = bench.stream(cq, 1);
+    let state = AREA + 4096 + 80;
+    bench.device.cq_failed(Handle::from_raw(cq));
+    assert_eq!((bench.state(ep), bench.host.ram.get32(state)), (6, 6));
+    bench.host.ram.put32(state, 0);
+    bench.device.cq_failed(Handle::from_raw(cq));
+    assert_eq!(bench.host.ram.get32(state), 0);
     bench.finish();
 }
 

@@ -100,7 +100,10 @@ impl<H: Host> Device<H> {
         let Some(failing) = self.cqs.get_mut(cq) else {
             return;
         };
-        failing.failed = true;
+        // It is found out by each completion that cannot be written, and nobody has come to use it since.
+        if core::mem::replace(&mut failing.failed, true) {
+            return;
+        }
         let slot = failing.slot;
         if let Some(line) = self.slot(slot) {
             // an area that cannot be written has nobody who reads it
