@@ -157,6 +157,11 @@ impl Transport for Platform {
         })
     }
 
+    fn look_in(&self, socket: &mut Socket, ms: u32) {
+        // a listener has no other time
+        socket.inner.expire_in(ms);
+    }
+
     fn shutdown(&self, socket: &mut Socket, direction: Direction) -> Result {
         // as shutdown(2) has it
         let how = match direction {

@@ -13,7 +13,7 @@
 
 #include "guest.h"
 
-/* When the device has said that a connection waits, and then gave none: so many a second. */
+/* When there is a connection, and nothing to accept it with: how long until it is tried again. */
 #define VSG_RETRY	(HZ / 10)
 
 /* --- bind() --------------------------------------------------------------- */
@@ -314,11 +314,9 @@ void vsg_accept_work(struct work_struct *work)
 	struct vsg_sock *vs = container_of(to_delayed_work(work), struct vsg_sock, accept_work);
 	struct sock *sk = &vs->sk;
 	struct vsg_sock *child;
-	bool any;
 	int err = 0;
 
 	lock_sock(sk);
-	any = xchg(&vs->offered, false);
 	while (vs->phase == VSG_LISTENING && !sk_acceptq_is_full(sk)) {
 		child = vsg_take_connection(vs, &err);
 		if (!child)
@@ -328,13 +326,9 @@ void vsg_accept_work(struct work_struct *work)
 		sk_acceptq_added(sk);
 		spin_unlock_bh(&vs->lock);
 		sk->sk_data_ready(sk);
-		any = true;
 	}
-	/*
-	 * EP_ACCEPT is also answered with AGAIN when there were too many a second, and
-	 * then no event follows. To look once more does no harm.
-	 */
-	if (err && err != -ENETDOWN && !READ_ONCE(vs->failed) && (any || err != -EAGAIN))
+	/* after AGAIN an event follows, whether there was none or they were too many a second */
+	if (err && err != -ENETDOWN && err != -EAGAIN && !READ_ONCE(vs->failed))
 		vsg_work_later(vs, &vs->accept_work, VSG_RETRY);
 	release_sock(sk);
 	sock_put(sk);

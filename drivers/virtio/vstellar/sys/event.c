@@ -173,12 +173,10 @@ static void vsg_event(struct vsg_device *dev, const struct virtio_vstellar_event
 		vs = upper_32_bits(cookie) ? NULL : vsg_lookup(dev, lower_32_bits(cookie));
 		if (!vs)
 			return;
-		if (type == VIRTIO_VSTELLAR_EV_EP_STATE) {
+		if (type == VIRTIO_VSTELLAR_EV_EP_STATE)
 			vsg_state(vs, le64_to_cpu(event->arg));
-		} else {
-			WRITE_ONCE(vs->offered, true);
+		else
 			vsg_work_later(vs, &vs->accept_work, 0);
-		}
 		sock_put(&vs->sk);
 		return;
 	case VIRTIO_VSTELLAR_EV_TRANSPORT_RESET:

@@ -209,7 +209,6 @@ enum vsg_phase {
  * @doorbell: its doorbell
  * @failed: the connection has failed, or the device
  * @reaping: the socket is closed, and its endpoint waits until all is sent
- * @offered: of a listener: the device has said that a connection waits
  * @children: of a listener: connections to be accepted
  * @sibling: in the listener's @children
  * @accept_work: of a listener: takes connections from the device
@@ -240,7 +239,6 @@ struct vsg_sock {
 	struct virtio_vstellar_slot *doorbell;
 	bool failed;
 	bool reaping;
-	bool offered;
 	struct list_head children;
 	struct list_head sibling;
 

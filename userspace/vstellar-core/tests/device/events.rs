@@ -3,7 +3,9 @@
 //! What the device tells by itself, and how little it keeps of it.
 
 use super::{bench::*, host::PEER};
-use vstellar_core::{abi, bytes::Fields, control::Op, status::Status, table::Handle};
+use vstellar_core::{
+    abi, bytes::Fields, control::Op, device::Policy, status::Status, table::Handle,
+};
 
 #[derive(Debug, PartialEq)]
 struct Event {
@@ -142,6 +144,72 @@ fn a_listener_calls_once_until_there_is_nothing_to_accept() {
     bench.device.pending(handle);
     assert_eq!(take(&mut bench).unwrap().kind, 3);
     bench.finish();
+}
+
+/// The device may have no more connections for now. Nobody is left behind, even if none comes any more.
+#[test]
+fn a_listener_calls_again_when_more_may_be_accepted() {
+    let mut bench = Bench::greeted(Policy {
+        connections: 2,
+        ..Policy::new()
+    });
+    let cq = bench.with_cq();
+    let listeners = [bench.listener(80), bench.listener(81)];
+    let mut eps = (1..5)
+        .map(|slot| bench.stream(cq, slot))
+        .collect::<Vec<_>>();
+    bench.host.waiting.set(4);
+    let call = |bench: &mut Bench| {
+        for listener in listeners {
+            bench.device.pending(Handle::from_raw(listener));
+        }
+        let events = std::iter::from_fn(|| take(bench));
+        events.map(|event| event.handle).collect::<Vec<_>>()
+    };
+    let mut accept = |bench: &mut Bench, listener: usize| {
+        let payload = wire().put32(*eps.last().unwrap()).put32(0);
+        let reply = bench.call(Op::EpAccept, listeners[listener], &payload);
+        if reply.status == Status::Ok {
+            eps.pop();
+        }
+        reply.status
+    };
+    assert_eq!(call(&mut bench), listeners);
+    assert_eq!(accept(&mut bench, 0), Status::Ok);
+    assert_eq!(accept(&mut bench, 0), Status::Ok);
+    bench.now += SECOND / 8;
+    assert_eq!(accept(&mut bench, 0), Status::Again);
+    assert_eq!(*bench.host.asked.borrow(), "look in 375");
+    assert_eq!(accept(&mut bench, 1), Status::Again);
+    bench.now += 3 * SECOND / 8;
+    assert_eq!(call(&mut bench), listeners);
+    assert_eq!(accept(&mut bench, 0), Status::Ok);
+    assert_eq!(accept(&mut bench, 1), Status::Again);
+    bench.now += SECOND / 2;
+    // the first has not come back to hear that there is nothing
+    assert_eq!(call(&mut bench), listeners[1..]);
+    assert_eq!(accept(&mut bench, 1), Status::Ok);
+    bench.finish();
+}
+
+#[test]
+fn a_listener_is_not_looked_at_in_vain() {
+    for (connections, asked) in [(0, ""), (1, "look in 1000"), (1000, "look in 10")] {
+        let mut bench = Bench::greeted(Policy {
+            connections,
+            ..Policy::new()
+        });
+        let cq = bench.with_cq();
+        let listener = bench.listener(80);
+        let ep = bench.stream(cq, 1);
+        let accept = wire().put32(ep).put32(0);
+        bench.host.asked.take();
+        while bench.host.asked.borrow().is_empty() && bench.device.counters().refused < 2000 {
+            bench.refused(Op::EpAccept, listener, &accept);
+        }
+        assert_eq!(*bench.host.asked.borrow(), asked);
+        bench.finish();
+    }
 }
 
 #[test]

@@ -275,6 +275,10 @@ impl Transport for TestHost {
         })
     }
 
+    fn look_in(&self, _socket: &mut Socket, ms: u32) {
+        *self.asked.borrow_mut() = format!("look in {ms}");
+    }
+
     fn shutdown(&self, _socket: &mut Socket, direction: Direction) -> Result {
         *self.asked.borrow_mut() = format!("shutdown {direction:?}");
         self.check("shutdown")

@@ -35,6 +35,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("a connection that takes too long fails", timeout),
     ("no more connections a second than the device may", rate),
     ("a listener's connections are accepted", accept),
+    ("a connection that was too much is accepted later", too_much),
     ("a connection ends", shutdown),
     ("options are set within bounds", options),
     ("an endpoint tells what it is at", query),
@@ -317,6 +318,24 @@ fn accept(world: &Conformance) -> Result<()> {
     )?;
     // the connection that there is works still
     send_and_receive(&mut driver, &mut pair)
+}
+
+/// The device may have five a second, which are used up when one comes that is the last.
+fn too_much(world: &Conformance) -> Result<()> {
+    let mut driver = Driver::start(&world.small, FEATURES)?;
+    let (listener, port) = driver.listen(0)?;
+    let (_cq, new) = endpoint(&mut driver)?;
+    let mut other = world.driver()?;
+    let (_cq, client) = endpoint(&mut other)?;
+    client.connect(&mut other, SocketAddr::new(world.own, port))?;
+    driver.event(|event| event.kind == abi::EV_ACCEPT && event.handle == listener)?;
+    // as in the test above
+    let away = wire::connect("192.0.2.1:7000".parse()?, 0);
+    let mut tries = (0..50).map(|_| driver.status(Op::EpConnect, new.handle, &away));
+    let none_left = tries.any(|status| status.is_ok_and(|status| status == Status::Again.code()));
+    ensure!(none_left, "they are not used up");
+    driver.accept(listener, new.handle)?;
+    Ok(())
 }
 
 /// A few bytes from one end to the other.

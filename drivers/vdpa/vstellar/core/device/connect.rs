@@ -145,7 +145,14 @@ impl<H: Host> Device<H> {
         if listening.messages != messages {
             return Err(Status::Inval);
         }
-        self.rate.take(self.policy.connections, now)?;
+        if let Err(status) = self.rate.take(self.policy.connections, now) {
+            // the connection stays where it is, and need not be followed by another
+            listening.accept_armed = true;
+            if let Some(ms) = self.rate.wait(self.policy.connections) {
+                host.look_in(&mut listening.socket, ms);
+            }
+            return Err(status);
+        }
         let accepted = match host.accept(&mut listening.socket) {
             Ok(accepted) => accepted,
             Err(status) => {

@@ -100,7 +100,8 @@ pub struct Endpoint<R, S> {
     pub(super) error: Status,
     pub(super) peer_fin: bool,
     pub(super) sent_fin: bool,
-    /// The driver has taken all connections that waited, and wants to hear of the next.
+    /// The driver has taken all connections that waited, or that it may for now, and wants to hear of the
+    /// next.
     pub(super) accept_armed: bool,
     pub(super) pending: Pending,
     /// What its buffers have of the device's spare.

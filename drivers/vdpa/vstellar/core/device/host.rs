@@ -88,6 +88,9 @@ pub trait Transport {
     /// Takes a connection that waits, or says `Again`.
     fn accept(&self, socket: &mut Self::Socket) -> Result<Accepted<Self::Socket>>;
 
+    /// Has what a listener has to say looked at in `ms`, although nothing may happen to it until then.
+    fn look_in(&self, socket: &mut Self::Socket, ms: u32);
+
     /// Ends one direction or both.
     fn shutdown(&self, socket: &mut Self::Socket, direction: Direction) -> Result;
 

@@ -139,6 +139,12 @@ impl Default for Policy {
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
+/// Nanoseconds of a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+
+/// Milliseconds to wait at least for what was refused: there may be several by then.
+const WAIT_LEAST: u64 = 10;
+
 /// So many a second, and as many at once after a second of none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
@@ -164,5 +170,13 @@ impl Rate {
         let left = price.and_then(|price| self.saved.checked_sub(price));
         self.saved = left.ok_or(Status::Again)?;
         Ok(())
+    }
+
+    /// In how many milliseconds to ask again, after it was refused; none if there never may be one.
+    pub(super) fn wait(&self, per_second: u32) -> Option<u32> {
+        let price = SECOND.checked_div(u64::from(per_second))?;
+        let left = price.saturating_sub(self.saved).div_ceil(MILLISECOND);
+        // a second at most
+        Some(left.max(WAIT_LEAST) as u32)
     }
 }
