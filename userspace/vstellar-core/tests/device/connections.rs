@@ -233,6 +233,48 @@ fn a_port_that_is_chosen_is_one_of_the_devices() {
     bench.finish();
 }
 
+/// What the device has chosen for a connection is given back if there is none.
+#[test]
+fn a_connection_that_is_refused_leaves_no_address() {
+    let mut bench = Bench::greeted(assigned());
+    let cq = bench.with_cq();
+    let wanted = connect(PEER.ip, 7000);
+    let refuse = |bench: &mut Bench, ep: u32| {
+        bench.host.fail("connect", Status::NetUnreach);
+        let refused = bench.refused(Op::EpConnect, ep, &wanted);
+        assert_eq!(refused, Status::NetUnreach);
+        (bench.state(ep), bench.host.ports.borrow().clone())
+    };
+    let ep = bench.stream(cq, 1);
+    let options = [(2, 7), (5, 65536), (8, 1)];
+    for (number, value) in options {
+        let set = wire().put32(number).put32(4).put32(value);
+        bench.ok(Op::EpSetopt, ep, &set);
+    }
+    for _ in 0..5 {
+        assert_eq!(refuse(&mut bench, ep), (0, vec![]));
+    }
+    for (number, value) in options {
+        let reply = bench.ok(Op::EpGetopt, ep, &wire().put32(number).put32(4));
+        assert_eq!(reply.payload.as_slice(), value.to_le_bytes());
+    }
+    // what the driver has chosen is kept in any case
+    bench.ok(Op::EpBind, ep, &addr(0, 4003));
+    assert_eq!(refuse(&mut bench, ep), (1, vec![4003]));
+    bench.ok(Op::EpDestroy, ep, &wire().put32(1).put32(0));
+
+    // without another socket it keeps the address, and connects from there
+    for (failing, port) in [("socket", 4001), ("set_option", 4002)] {
+        let ep = bench.stream(cq, 1);
+        bench.ok(Op::EpSetopt, ep, &wire().put32(8).put32(4).put32(1));
+        bench.host.fail(failing, Status::Io);
+        assert_eq!(refuse(&mut bench, ep), (1, vec![port]));
+        bench.ok(Op::EpConnect, ep, &wanted);
+        bench.ok(Op::EpDestroy, ep, &wire().put32(1).put32(0));
+    }
+    bench.finish();
+}
+
 #[test]
 fn a_listener_is_bound_and_accepts() {
     let (mut bench, cq) = Bench::ready();

@@ -76,6 +76,7 @@ impl TestHost {
         self.sockets.set(self.sockets.get() + 1);
         Socket {
             local: Address::ANY,
+            bound: false,
             options: BTreeMap::new(),
         }
     }
@@ -223,6 +224,8 @@ impl Mapping for TestHost {
 
 pub struct Socket {
     local: Address,
+    /// Its port is its own, and not that of a listener.
+    bound: bool,
     options: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -250,6 +253,7 @@ impl Transport for TestHost {
         }
         self.ports.borrow_mut().push(chosen.port);
         socket.local = chosen;
+        socket.bound = true;
         Ok(chosen)
     }
 
@@ -321,7 +325,11 @@ impl Transport for TestHost {
         }
     }
 
-    fn close(&self, _socket: Socket, abort: bool, _emtt: &mut Emtt) {
+    fn close(&self, socket: Socket, abort: bool, _emtt: &mut Emtt) {
+        if socket.bound {
+            let mut ports = self.ports.borrow_mut();
+            ports.retain(|port| *port != socket.local.port);
+        }
         *self.asked.borrow_mut() = format!("close, abort {abort}");
         self.sockets.set(self.sockets.get() - 1);
     }

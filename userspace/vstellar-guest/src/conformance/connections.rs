@@ -208,6 +208,8 @@ fn connect(world: &Conformance) -> Result<()> {
     for (what, payload, status) in wrong {
         answers(&mut driver, what, Op::EpConnect, handle, &payload, status)?;
     }
+    // none of that has bound it
+    driver.order(Op::EpBind, handle, &wire::own_address(0))?;
     let only = listener(&mut driver)?;
     let own = to(world.own, 7999);
     answers(

@@ -25,6 +25,7 @@ use super::super::{
 use super::{
     buffers::FLOOR,
     create::resize,
+    options::set_like,
     Device,
     EpState,
     Host,
@@ -115,15 +116,37 @@ impl<H: Host> Device<H> {
         self.policy.destination(peer)?;
         self.rate.take(self.policy.connections, now)?;
         // the socket would choose what the device may not have
-        if endpoint.state == EpState::Created && self.policy.restricts() {
+        let chosen = endpoint.state == EpState::Created && self.policy.restricts();
+        if chosen {
             let local = self.policy.local(&Address::ANY)?;
             self.bind(host, handle, &local)?;
         }
         let endpoint = self.endpoints.get_mut(handle).ok_or(Status::NoEnt)?;
-        host.connect(&mut endpoint.socket, peer, timeout_ms)?;
+        if let Err(status) = host.connect(&mut endpoint.socket, peer, timeout_ms) {
+            if chosen {
+                self.unbind(host, handle);
+            }
+            return Err(status);
+        }
         endpoint.state = EpState::Connecting;
         self.publish(handle);
         Ok(())
+    }
+
+    /// Takes back the address that the device has chosen. A socket keeps what it was bound to, so this is
+    /// another one; if none can be had, the endpoint stays bound, and is good for connecting still.
+    fn unbind(&mut self, host: &H, handle: Handle) {
+        let Some(endpoint) = self.endpoints.get_mut(handle) else {
+            return;
+        };
+        let Ok(mut socket) = host.socket(endpoint.messages) else {
+            return;
+        };
+        if set_like(host, &mut socket, endpoint).is_ok() {
+            core::mem::swap(&mut endpoint.socket, &mut socket);
+            endpoint.state = EpState::Created;
+        }
+        host.close(socket, true, &mut self.emtt);
     }
 
     pub(super) fn ep_accept(

@@ -32,6 +32,7 @@ use super::{
         Buffers,
         Share, //
     },
+    options::OptionSet,
     Cq,
     Device,
     Doorbell,
@@ -155,6 +156,7 @@ impl<H: Host> Device<H> {
             accept_armed: true,
             pending: Pending::default(),
             share,
+            options: OptionSet::default(),
         };
         let handle = match self.endpoints.insert(endpoint) {
             Ok(handle) => handle,

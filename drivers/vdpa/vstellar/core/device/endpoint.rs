@@ -19,7 +19,8 @@ use super::super::{
 };
 use super::{
     buffers::Share,
-    event::Pending, //
+    event::Pending,
+    options::OptionSet, //
 };
 
 /// `enum virtio_vstellar_ep_state`.
@@ -106,6 +107,8 @@ pub struct Endpoint<R, S> {
     pub(super) pending: Pending,
     /// What its buffers have of the device's spare.
     pub(super) share: Share,
+    /// What its driver has set of its socket.
+    pub(super) options: OptionSet,
 }
 
 impl<R, S> Endpoint<R, S> {

@@ -15,11 +15,32 @@ use super::super::{
 };
 use super::{
     buffers::FLOOR,
+    create::resize,
     Device,
+    Endpoint,
     EpState,
     Host,
     Payload, //
 };
+
+/// Options that a driver has set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OptionSet(u32);
+
+impl OptionSet {
+    fn add(&mut self, option: EpOption) {
+        self.0 |= bit(option);
+    }
+
+    fn has(self, option: EpOption) -> bool {
+        self.0 & bit(option) != 0
+    }
+}
+
+/// Their numbers are small.
+fn bit(option: EpOption) -> u32 {
+    1u32.checked_shl(option as u32).unwrap_or(0)
+}
 
 impl<H: Host> Device<H> {
     pub(super) fn ep_setopt(
@@ -54,6 +75,7 @@ impl<H: Host> Device<H> {
         };
         let effective = host.set_option(&mut endpoint.socket, option, value.as_slice())?;
         (endpoint.share, self.buffers) = (share, buffers);
+        endpoint.options.add(option);
         *payload = Payload::new().put(effective.as_slice());
         Ok(())
     }
@@ -82,4 +104,20 @@ impl<H: Host> Device<H> {
             None => Ok(()),
         }
     }
+}
+
+/// Gives a new socket the options and the buffers that an endpoint's has.
+pub(super) fn set_like<H: Host>(
+    host: &H,
+    socket: &mut H::Socket,
+    endpoint: &Endpoint<H::Ring, H::Socket>,
+) -> Result {
+    let buffers = [EpOption::Sndbuf, EpOption::Rcvbuf];
+    for option in EpOption::ALL {
+        if endpoint.options.has(option) && !buffers.contains(&option) {
+            let value = host.option(&endpoint.socket, option)?;
+            host.set_option(socket, option, value.as_slice())?;
+        }
+    }
+    resize(host, socket, host.buffers(&endpoint.socket)?)
 }
