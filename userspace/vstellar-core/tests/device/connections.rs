@@ -424,6 +424,30 @@ fn an_endpoint_that_was_aborted_stays_for_its_buffers() {
     bench.finish();
 }
 
+/// Commands come before what was kicked: entries may be there that the device has not looked at.
+#[test]
+fn an_endpoint_stays_for_entries_that_nobody_has_looked_at() {
+    let (mut bench, cq) = Bench::ready();
+    let destroy = |flags| wire().put32(flags).put32(0);
+    let sq_pi = AREA + 4096 + 128;
+    // connecting, and connected
+    let ep = bench.stream(cq, 1);
+    bench.ok(Op::EpConnect, ep, &connect(PEER.ip, 7000));
+    bench.host.ram.put32(sq_pi, 2);
+    assert_eq!(bench.refused(Op::EpDestroy, ep, &destroy(0)), Status::Busy);
+    bench.device.connected(Handle::from_raw(ep), Ok(()));
+    assert_eq!(bench.refused(Op::EpDestroy, ep, &destroy(0)), Status::Busy);
+    // they are there, whatever the index says later
+    bench.host.ram.put32(sq_pi, 0);
+    assert_eq!(bench.refused(Op::EpDestroy, ep, &destroy(0)), Status::Busy);
+    bench.ok(Op::EpDestroy, ep, &destroy(1));
+    // an index that is not believed is no entry
+    let ep = bench.stream(cq, 1);
+    bench.host.ram.put32(sq_pi, 17);
+    bench.ok(Op::EpDestroy, ep, &destroy(0));
+    bench.finish();
+}
+
 #[test]
 fn a_query_has_addresses_and_numbers() {
     let (mut bench, cq) = Bench::ready();

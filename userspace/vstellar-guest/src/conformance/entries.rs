@@ -52,6 +52,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("keys of another device mean nothing", foreign_keys),
     ("entries outlive no connection", canceled),
     ("no data moves while it is quiesced", quiesced),
+    ("an endpoint stays until its entries are sent", unsent),
     ("rings taken away below an endpoint", taken_away),
     ("reset, and memory taken away, while bytes move", moving),
 ];
@@ -739,6 +740,54 @@ fn quiesced(world: &Conformance) -> Result<()> {
     driver.order(Op::Resume, 0, &wire())?;
     let cqe = pair.cq.wait(&mut driver)?;
     ensure!(cqe.wr_id == 5 && cqe.status == 0, "{cqe:?}");
+    Ok(())
+}
+
+/// Entries that the device was told of and has not looked at: it is quiesced, or commands come first.
+fn unsent(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    let mut pair = Pair::new(&mut driver, world.own)?;
+    let first = pair.ends[0].handle;
+    let destroy = wire().u32(0).u32(0);
+    driver.ram().write(BUFFERS, &pattern(64));
+    driver.order(Op::Quiesce, 0, &wire())?;
+    pair.ends[0].put_send(&Sqe::send(5, by_address(BUFFERS, 64)).encode());
+    pair.ends[0].tell(&mut driver)?;
+    super::answers(
+        &mut driver,
+        "an entry to be sent",
+        Op::EpDestroy,
+        first,
+        &destroy,
+        Status::Busy,
+    )?;
+    driver.order(Op::Resume, 0, &wire())?;
+    pair.ends[0].put_send(&Sqe::send(6, by_address(BUFFERS, 64)).encode());
+    pair.ends[0].tell(&mut driver)?;
+    let end = Instant::now() + scaled(PATIENCE);
+    let mut status = Status::Busy.code();
+    while status == Status::Busy.code() {
+        ensure!(Instant::now() < end, "it has not sent all of it");
+        status = driver.status(Op::EpDestroy, first, &destroy)?;
+    }
+    want("without entries", status, Status::Ok)?;
+    for number in [5, 6] {
+        let cqe = pair.cq.take().context("not completed")?;
+        ensure!(cqe.wr_id == number && cqe.status == 0, "{cqe:?}");
+    }
+    // all of it comes, and then the end
+    let mut came = 0;
+    loop {
+        pair.ends[1].put_receive(&rqe(9, by_address(INTO, 128)));
+        pair.ends[1].tell(&mut driver)?;
+        let cqe = pair.cq.wait(&mut driver)?;
+        want("a buffer", cqe.status, Status::Ok)?;
+        if cqe.len == 0 {
+            break;
+        }
+        came += cqe.len;
+    }
+    ensure!(came == 128, "{came} bytes came");
     Ok(())
 }
 

@@ -256,17 +256,30 @@ impl<H: Host> Device<H> {
     }
 
     pub(super) fn ep_destroy(&mut self, host: &H, handle: Handle, abort: bool) -> Result {
-        let endpoint = self.endpoints.get(handle).ok_or(Status::NoEnt)?;
-        let unsent = endpoint
-            .queues
-            .as_ref()
-            .map_or(0, |queues| queues.send.queue.outstanding());
+        self.endpoints.get(handle).ok_or(Status::NoEnt)?;
         // what was not sent yet is in buffers that the driver would reuse
-        if unsent > 0 && !abort {
+        if !abort && self.has_unsent(handle) {
             return Err(Status::Busy);
         }
         self.drop_endpoint(host, handle, abort);
         Ok(())
+    }
+
+    /// Whether there are entries to be sent. Those that the device was told of just now count as well: what
+    /// was kicked is looked at later than commands.
+    fn has_unsent(&mut self, handle: Handle) -> bool {
+        let slot = |endpoint: &Endpoint<_, _>| Some(endpoint.queues.as_ref()?.slot);
+        let slot = self.endpoints.get(handle).and_then(slot);
+        let told = slot.and_then(|slot| self.slot(slot)?.sq_pi().ok());
+        let endpoint = self.endpoints.get_mut(handle);
+        let Some(queues) = endpoint.and_then(|endpoint| endpoint.queues.as_mut()) else {
+            return false;
+        };
+        if let Some(told) = told {
+            // one that is not believed ends the endpoint when it is served
+            let _ = queues.send.queue.offer(told);
+        }
+        queues.send.queue.uncompleted() > 0
     }
 
     pub(super) fn drop_endpoint(&mut self, host: &H, handle: Handle, abort: bool) {

@@ -120,9 +120,9 @@ impl WorkQueue {
         self.completed
     }
 
-    /// Entries taken and not completed.
-    pub fn outstanding(&self) -> u32 {
-        self.taken.wrapping_sub(self.completed)
+    /// Entries that are not completed, taken or not.
+    pub fn uncompleted(&self) -> u32 {
+        self.offered.wrapping_sub(self.completed)
     }
 
     /// The index beyond which the driver should kick: what it was believed.
