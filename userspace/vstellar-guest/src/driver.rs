@@ -64,6 +64,7 @@ pub(crate) const RQ_PI: u64 = 4;
 pub(crate) const CQ_CI: u64 = 8;
 pub(crate) const CQ_ARM: u64 = 12;
 pub(crate) const SQ_CI: u64 = 64;
+pub(crate) const RQ_CI: u64 = 68;
 pub(crate) const SQ_EVT: u64 = 72;
 pub(crate) const RQ_EVT: u64 = 76;
 pub(crate) const EP_STATE: u64 = 80;

@@ -17,7 +17,6 @@ use crate::driver::SQ_PI;
 use crate::driver::USUAL_RAM;
 use crate::endpoint::Pair;
 use crate::endpoint::PAIR_LOG2;
-use crate::machine::pinned_kb;
 use crate::machine::scaled;
 use crate::machine::FEATURES;
 use crate::machine::PATIENCE;
@@ -50,11 +49,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("receive entries that break the rules", receives),
     ("receive entries that adjoin one that is wrong", adjoining),
     ("keys of another device mean nothing", foreign_keys),
-    ("entries outlive no connection", canceled),
     ("no data moves while it is quiesced", quiesced),
-    ("an endpoint stays until its entries are sent", unsent),
-    ("rings taken away below an endpoint", taken_away),
-    ("reset, and memory taken away, while bytes move", moving),
 ];
 
 /// Where payload is received.
@@ -709,21 +704,6 @@ fn foreign_keys(world: &Conformance) -> Result<()> {
     Ok(())
 }
 
-/// The peer goes; what was to be received is told, and an endpoint with unsent entries is not let go.
-fn canceled(world: &Conformance) -> Result<()> {
-    let mut driver = world.driver()?;
-    let mut pair = Pair::new(&mut driver, world.own)?;
-    pair.ends[1].put_receive(&rqe(9, by_address(INTO, 64)));
-    pair.ends[1].tell(&mut driver)?;
-    let abort = wire().u32(abi::DESTROY_ABORT).u32(0);
-    driver.order(Op::EpDestroy, pair.ends[0].handle, &abort)?;
-    let cqe = pair.cq.wait(&mut driver)?;
-    ensure!(cqe.wr_id == 9 && cqe.ep == pair.ends[1].handle, "{cqe:?}");
-    ensure!(cqe.status != 0, "received, but from whom?");
-    driver.await_state(pair.ends[1].handle, &[6])?;
-    Ok(())
-}
-
 fn quiesced(world: &Conformance) -> Result<()> {
     let mut driver = world.driver()?;
     let mut pair = Pair::new(&mut driver, world.own)?;
@@ -741,98 +721,4 @@ fn quiesced(world: &Conformance) -> Result<()> {
     let cqe = pair.cq.wait(&mut driver)?;
     ensure!(cqe.wr_id == 5 && cqe.status == 0, "{cqe:?}");
     Ok(())
-}
-
-/// Entries that the device was told of and has not looked at: it is quiesced, or commands come first.
-fn unsent(world: &Conformance) -> Result<()> {
-    let mut driver = world.driver()?;
-    let mut pair = Pair::new(&mut driver, world.own)?;
-    let first = pair.ends[0].handle;
-    let destroy = wire().u32(0).u32(0);
-    driver.ram().write(BUFFERS, &pattern(64));
-    driver.order(Op::Quiesce, 0, &wire())?;
-    pair.ends[0].put_send(&Sqe::send(5, by_address(BUFFERS, 64)).encode());
-    pair.ends[0].tell(&mut driver)?;
-    super::answers(
-        &mut driver,
-        "an entry to be sent",
-        Op::EpDestroy,
-        first,
-        &destroy,
-        Status::Busy,
-    )?;
-    driver.order(Op::Resume, 0, &wire())?;
-    pair.ends[0].put_send(&Sqe::send(6, by_address(BUFFERS, 64)).encode());
-    pair.ends[0].tell(&mut driver)?;
-    let end = Instant::now() + scaled(PATIENCE);
-    let mut status = Status::Busy.code();
-    while status == Status::Busy.code() {
-        ensure!(Instant::now() < end, "it has not sent all of it");
-        status = driver.status(Op::EpDestroy, first, &destroy)?;
-    }
-    want("without entries", status, Status::Ok)?;
-    for number in [5, 6] {
-        let cqe = pair.cq.take().context("not completed")?;
-        ensure!(cqe.wr_id == number && cqe.status == 0, "{cqe:?}");
-    }
-    // all of it comes, and then the end
-    let mut came = 0;
-    loop {
-        pair.ends[1].put_receive(&rqe(9, by_address(INTO, 128)));
-        pair.ends[1].tell(&mut driver)?;
-        let cqe = pair.cq.wait(&mut driver)?;
-        want("a buffer", cqe.status, Status::Ok)?;
-        if cqe.len == 0 {
-            break;
-        }
-        came += cqe.len;
-    }
-    ensure!(came == 128, "{came} bytes came");
-    Ok(())
-}
-
-fn taken_away(world: &Conformance) -> Result<()> {
-    let mut driver = world.driver()?;
-    let _pair = Pair::new(&mut driver, world.own)?;
-    driver.machine.unmap_ram()?;
-    // not even a command can be taken
-    driver.machine.queues[crate::machine::CONTROL].kick()?;
-    ensure!(driver.machine.wait_broken(PATIENCE)?, "it needs no reset");
-    driver.machine.map_ram()?;
-    driver.restart(world.features())?;
-    let mut pair = Pair::new(&mut driver, world.own)?;
-    transfer(&mut driver, &mut pair, b"afterwards")?;
-    Ok(())
-}
-
-/// How often something is done while bytes move.
-const ROUNDS: u32 = 20;
-
-/// The device is reset, or loses its memory, with entries of all kinds on their way.
-fn moving(world: &Conformance) -> Result<()> {
-    let mut driver = world.driver()?;
-    for round in 0..ROUNDS {
-        let mut pair = Pair::new(&mut driver, world.own)?;
-        for (end, index) in pair.ends.iter_mut().zip(0..) {
-            let place = BUFFERS + index * 0x10_0000;
-            for number in 0..u64::from(end.depth()) {
-                let payload = |skip| by_address(place + skip + number * 8192, 8192);
-                end.put_send(&Sqe::send(number, payload(0)).encode());
-                end.put_receive(&rqe(number, payload(0x8_0000)));
-            }
-            end.tell(&mut driver)?;
-        }
-        // at another point in each round
-        for _ in 0..round {
-            driver.stats()?;
-        }
-        if round % 2 == 0 {
-            driver.machine.unmap_ram()?;
-            ensure!(pinned_kb()? == 0, "{} kB stay pinned", pinned_kb()?);
-            driver.machine.map_ram()?;
-        }
-        driver.restart(world.features())?;
-    }
-    let mut pair = Pair::new(&mut driver, world.own)?;
-    transfer(&mut driver, &mut pair, b"afterwards")
 }

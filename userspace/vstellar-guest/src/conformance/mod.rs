@@ -6,6 +6,7 @@
 mod chains;
 mod commands;
 mod connections;
+mod endings;
 mod entries;
 mod lending;
 pub(crate) mod memory;
@@ -68,6 +69,7 @@ impl Conformance {
             connections::TESTS,
             regions::TESTS,
             entries::TESTS,
+            endings::TESTS,
             lending::TESTS,
             if self.zerocopy { lending::LENT } else { &[] },
         ];

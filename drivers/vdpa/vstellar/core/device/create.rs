@@ -149,6 +149,7 @@ impl<H: Host> Device<H> {
             socket,
             tx_bytes: 0,
             rx_bytes: 0,
+            unflushed: false,
             state: EpState::Created,
             error: Status::Ok,
             peer_fin: false,

@@ -97,6 +97,8 @@ pub struct Endpoint<R, S> {
     pub tx_bytes: u64,
     /// Payload bytes put into receive buffers.
     pub rx_bytes: u64,
+    /// It has failed, for whatever reason, and its entries are to be cancelled, by whoever serves it.
+    pub unflushed: bool,
     pub(super) state: EpState,
     pub(super) error: Status,
     pub(super) peer_fin: bool,

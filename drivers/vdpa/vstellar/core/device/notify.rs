@@ -84,6 +84,7 @@ impl<H: Host> Device<H> {
             if endpoint.state != EpState::Error {
                 endpoint.state = EpState::Error;
                 endpoint.error = status;
+                endpoint.unflushed = true;
                 self.changed(handle);
             }
         }

@@ -95,14 +95,15 @@ impl<H: Host> Device<H> {
         count
     }
 
-    /// A completion queue is of no use any more, and with it the endpoints that complete into it.
-    pub fn cq_failed(&mut self, cq: Handle) {
+    /// A completion queue is of no use any more, and with it the endpoints that complete into it. Says
+    /// whether that is news.
+    pub fn cq_failed(&mut self, cq: Handle) -> bool {
         let Some(failing) = self.cqs.get_mut(cq) else {
-            return;
+            return false;
         };
         // It is found out by each completion that cannot be written, and nobody has come to use it since.
         if core::mem::replace(&mut failing.failed, true) {
-            return;
+            return false;
         }
         let slot = failing.slot;
         if let Some(line) = self.slot(slot) {
@@ -115,6 +116,7 @@ impl<H: Host> Device<H> {
                 self.fail_at(index);
             }
         }
+        true
     }
 
     fn fail_at(&mut self, index: u32) {

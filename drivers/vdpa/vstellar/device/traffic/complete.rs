@@ -153,7 +153,9 @@ impl Turn<'_> {
             // a slot that is gone has nobody who reads it
             let _ = self.slot(slot).and_then(|slot| Ok(slot.set_lost(lost)?));
         }
-        self.model.cq_failed(handle);
+        if self.model.cq_failed(handle) {
+            self.others = Left::More;
+        }
     }
 
     fn try_post(&mut self, handle: Handle, completion: &Completion) -> Result {
@@ -203,41 +205,44 @@ impl Turn<'_> {
 
     /// Cancels the entries of an endpoint that has failed.
     pub(super) fn flush(&mut self) -> Left {
-        match self.try_flush() {
-            Ok(left) => left,
-            // there is nowhere to say it
-            Err(_) => Left::Nothing,
+        let state = self.endpoint().map(|endpoint| endpoint.state());
+        if state != Ok(EpState::Error) {
+            return Left::Nothing;
         }
+        // what is wrong with one does not concern the other, and there is nowhere to say it
+        let sends = self.flush_queue(true).unwrap_or(Left::Nothing);
+        let receives = self.flush_queue(false).unwrap_or(Left::Nothing);
+        sends.and(receives)
     }
 
-    fn try_flush(&mut self) -> Result<Left> {
-        let endpoint = self.endpoint()?;
-        if endpoint.state() != EpState::Error {
-            return Ok(Left::Nothing);
-        }
-        let sending = endpoint.socket.sending.take();
-        let receiving = endpoint.socket.receiving.take();
-        if let Some(Sending { entry, .. }) = sending {
-            self.sent(&entry, Status::Canceled)?;
-        }
-        if let Some(entry) = receiving {
+    fn flush_queue(&mut self, send: bool) -> Result<Left> {
+        let socket = &mut self.endpoint()?.socket;
+        if send {
+            if let Some(Sending { entry, .. }) = socket.sending.take() {
+                self.sent(&entry, Status::Canceled)?;
+            }
+        } else if let Some(entry) = socket.receiving.take() {
             self.cancel(false, entry.wr_id)?;
         }
         for _ in 0..BUDGET {
-            let send = if self.may_carry_out()? {
-                self.next_wr_id(true)?
-            } else {
-                None
-            };
-            let receive = self.next_wr_id(false)?;
-            if send.is_none() && receive.is_none() {
+            // the others are cancelled when loans are back
+            if send && !self.may_carry_out()? {
                 return Ok(Left::Nothing);
             }
-            if let Some(wr_id) = send {
-                self.cancel(true, wr_id)?;
-            }
-            if let Some(wr_id) = receive {
-                self.cancel(false, wr_id)?;
+            let Some(index) = self.work(send)?.queue.peek(0) else {
+                return Ok(Left::Nothing);
+            };
+            match self.wr_id(send, index) {
+                Ok(wr_id) => {
+                    self.work(send)?.queue.take();
+                    self.cancel(send, wr_id)?;
+                }
+                Err(_) if send && self.has_lent()? => return Ok(Left::Nothing),
+                // its ring is gone, and with it what it was: that it is done is all that can be said
+                Err(_) => {
+                    self.work(send)?.queue.take();
+                    self.finish(send)?;
+                }
             }
         }
         Ok(Left::More)
@@ -256,16 +261,20 @@ impl Turn<'_> {
         })
     }
 
-    fn next_wr_id(&mut self, send: bool) -> Result<Option<u64>> {
+    /// That of the entry with this index.
+    fn wr_id(&mut self, send: bool, index: u32) -> Result<u64> {
         let work = self.work(send)?;
-        let Some(index) = work.queue.take() else {
-            return Ok(None);
-        };
         let ring = work.ring.ring.as_ref().ok_or(Status::Fault)?;
-        Ok(Some(if send {
+        Ok(if send {
             SendEntry::wr_id(&work.queue.read(ring, index)?)
         } else {
             ReceiveEntry::wr_id(&work.queue.read(ring, index)?)
-        }))
+        })
+    }
+
+    /// Whether entries wait for loans, each of which is looked at when it is back.
+    fn has_lent(&mut self) -> Result<bool> {
+        let lending = self.lending()?;
+        Ok(lending.is_some_and(|lending| !lending.is_idle()))
     }
 }

@@ -2,9 +2,9 @@
 
 //! Payload: the entries of send and receive queues, carried out on the sockets of their endpoints.
 //!
-//! An endpoint is looked at when its slot was kicked, its socket has something to say, or it is watched
-//! ([`model::work::patience`]); those that are watched can be visited without the others. Entries are
-//! taken and completed in order; the one that a queue is at waits with the socket ([`sockets::Socket`])
+//! An endpoint is looked at when its slot was kicked, its socket has something to say, it has failed, or it
+//! is watched ([`model::work::patience`]); those that are watched can be visited without the others. Entries
+//! are taken and completed in order; the one that a queue is at waits with the socket ([`sockets::Socket`])
 //! for room or for data. What lies in a queue at once is sent, or received, at once ([`batch`]).
 //! Payload is copied between the guest's pages and the transport's: an entry is done when the transport
 //! has its bytes, or the guest has. What is lent instead ([`model::work::lending`]) is done when it is back.
@@ -90,7 +90,8 @@ impl Traffic {
             };
             let woken = endpoint.socket.inner.woken();
             let kicked = core::mem::take(&mut endpoint.socket.kicked);
-            if !kicked && !woken && !endpoint.socket.is_watched() {
+            let called = kicked || woken || endpoint.unflushed;
+            if !called && !endpoint.socket.is_watched() {
                 index = self.endpoints.visited(index, false);
                 continue;
             }
@@ -101,17 +102,20 @@ impl Traffic {
                 batch: &mut self.batch,
                 bytes: [0; 2],
                 looked_at: None,
+                others: Left::Nothing,
             };
             let rest = turn.serve(woken);
-            left = left.and(rest);
+            left = left.and(rest).and(turn.others);
             if rest == Left::More {
                 turn.again();
                 // whether it is watched is seen when it is done, and until then all are visited
                 index += 1;
                 continue;
             }
-            let endpoint = model.endpoint(handle);
-            let watched = endpoint.is_some_and(|endpoint| endpoint.socket.is_watched());
+            let watched = model.endpoint(handle).is_some_and(|endpoint| {
+                endpoint.unflushed = false;
+                endpoint.socket.is_watched()
+            });
             index = self.endpoints.visited(index, watched);
         }
         left
@@ -171,6 +175,8 @@ struct Turn<'a> {
     bytes: [u64; 2],
     /// A completion queue whose driver's index was looked at.
     looked_at: Option<Handle>,
+    /// Whether there is more to do for those that were visited before: they have failed as well.
+    others: Left,
 }
 
 impl Turn<'_> {

@@ -207,11 +207,12 @@ impl Turn<'_> {
             return Ok(Some(entry));
         }
         let work = &mut self.queues()?.receive;
-        let Some(index) = work.queue.take() else {
+        let Some(index) = work.queue.peek(0) else {
             return Ok(None);
         };
         let ring = work.ring.ring.as_ref().ok_or(Status::Fault)?;
         let bytes = work.queue.read(ring, index)?;
+        work.queue.take();
         match ReceiveEntry::parse(&bytes) {
             Ok(entry) => {
                 self.endpoint()?.socket.receiving = Some(entry);

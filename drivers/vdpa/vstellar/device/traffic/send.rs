@@ -104,11 +104,12 @@ impl Turn<'_> {
         }
         let rules = self.rules();
         let work = &mut self.queues()?.send;
-        let Some(index) = work.queue.take() else {
+        let Some(index) = work.queue.peek(0) else {
             return Ok(None);
         };
         let ring = work.ring.ring.as_ref().ok_or(Status::Fault)?;
         let bytes = work.queue.read(ring, index)?;
+        work.queue.take();
         let mut parsed = SendEntry::parse(&bytes, &rules);
         if let Ok(SendEntry {
             table: Some(table), ..
