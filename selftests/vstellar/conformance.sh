@@ -18,6 +18,6 @@ for device in vs0 vs1 vs2; do
 		ktap_exit_fail_msg "no device $device"
 done
 vsettings vs0 address=00000000000000000000ffff0a090001 &&
-	vsettings vs2 endpoints=2 regions=2 queues=2 quota=4194304 rate=5 ||
+	vsettings vs2 endpoints=2 regions=2 queues=2 quota=6291456 rate=5 ||
 	ktap_exit_fail_msg "no settings"
 vstellar-guest conformance "$(vhost_of vs0)" 10.9.0.1 --other "$(vhost_of vs1)" --small "$(vhost_of vs2)"

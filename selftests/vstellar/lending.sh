@@ -187,7 +187,7 @@ conformance() {
 	device always && for other in vs8 vs9; do
 		add_device "$other" vhost_vdpa && vsettings "$other" "netns=/run/netns/$H1" || return 1
 	done
-	vsettings vs9 endpoints=2 regions=2 queues=2 quota=4194304 rate=5 || return 1
+	vsettings vs9 endpoints=2 regions=2 queues=2 quota=6291456 rate=5 || return 1
 	vstellar-guest conformance "$DEV" 10.9.0.1 --other "$(vhost_of vs8)" --small "$(vhost_of vs9)" \
 		--zerocopy >"$TMP/out" 2>&1 || rc=$?
 	if [ "$rc" -ne 0 ]; then

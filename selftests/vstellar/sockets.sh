@@ -15,14 +15,16 @@
 require_strack
 require_vstellar
 require_driver
-require_command vstellar-guest vsettings vsocket bulk talk
+require_command vstellar-guest vsettings vsocket vfull bulk talk
 MIB=$(how_often 16 4 2)
 BYTES=$((MIB << 20))
 
-# device NAME HOST GUEST
+# device NAME HOST GUEST [SETTING...]
 device() {
-	create "$1" && vsettings "$1" "netns=/run/netns/$2" first-port=1 && bind "$1" virtio_vdpa &&
-		give_device "$1" "$3"
+	local name="$1" host="$2" guest="$3"
+	shift 3
+	create "$name" && vsettings "$name" "netns=/run/netns/$host" first-port=1 "$@" &&
+		bind "$name" virtio_vdpa && give_device "$name" "$guest"
 }
 
 move() {
@@ -57,6 +59,17 @@ refused() {
 many() {
 	bulk -t 100 -n "$(how_often 200 50 20)" -b 5000 -c "$G1" -s "$H2" 10.9.0.2 &&
 		bulk -t 100 -n "$(how_often 100 30 10)" -b 5000 -c "$H2" -s "$G1" 10.9.0.1
+}
+
+# A device that may pin four blocks of 2 MiB, two of which may be rings: which sockets it
+# refuses is of no concern to the others, nor to the device.
+no_more() {
+	del_device vs0 && device vs0 "$H1" "$G1" quota=8388608 || return 1
+	vfull "$H2" "$G1" 10.9.0.2 || return 1
+	[ "$(stat_of vs0 pinned-peak)" -le 8388608 ] || { stat_of vs0 pinned-peak; return 1; }
+	# and it was the same device all the time
+	[ "$(attribute vs0 netns)" = "$(inode_of "$G1")" ] || return 1
+	del_device vs0 && device vs0 "$H1" "$G1"
 }
 
 # loaded FILE: a server for load, and a client in the guest whose output is FILE
@@ -130,7 +143,7 @@ ip -n "$H2" addr add fd09::2/64 dev v2 nodad
 device vs0 "$H1" "$G1" && device vs1 "$H2" "$G2" || ktap_exit_fail_msg "no devices"
 
 ktap_print_header
-ktap_set_plan 15
+ktap_set_plan 16
 ktap_test_result "sockets, no device" vsocket "$H2" "$H1" 10.9.0.2
 ktap_test_result "sockets, the client's a device's" vsocket "$H2" "$G1" 10.9.0.2
 ktap_test_result "sockets, the server's a device's" vsocket "$G1" "$H2" 10.9.0.1
@@ -143,6 +156,7 @@ ktap_test_result "bulk, one byte for each call" bulk -b 5000 -m 1 -c "$G1" -s "$
 ktap_test_result "a busy device is not kicked" few_kicks
 ktap_test_result "nobody is there" refused
 ktap_test_result "many connections" many
+ktap_test_result "no memory for more sockets" no_more
 ktap_test_result "devices go under load" removed
 ktap_test_result "a device goes while programs sleep" removed_idle
 ktap_test_result "the module stays while there is a socket" module_stays

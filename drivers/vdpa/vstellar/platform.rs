@@ -27,7 +27,9 @@ use crate::{
             Memory,
             MemoryError,
             Owner,
+            Quota,
             Region,
+            Room,
             Use,
             Want, //
         },
@@ -136,8 +138,17 @@ struct Inner {
 }
 
 impl Inner {
+    /// What may be pinned.
+    fn quota(&self) -> Quota {
+        Quota::new(Room {
+            pages: self.quota.min(self.limit),
+            blocks: BLOCKS,
+        })
+    }
+
     fn apply_quota(&mut self) {
-        self.memory.set_quota(self.quota.min(self.limit));
+        let quota = self.quota();
+        self.memory.set_quota(quota);
     }
 }
 
@@ -163,7 +174,7 @@ impl Mapper {
 }
 
 /// Blocks at most: twice as many as the default quota has whole ones.
-const BLOCKS: u32 = 256;
+const BLOCKS: u64 = 256;
 
 /// Addresses for kernel memory begin here; below, a mistake of a driver meets nothing.
 const FIRST_IOVA: u64 = 2 << 20;
@@ -176,7 +187,7 @@ impl Platform {
             bank: Bank::new()?,
             net <- new_mutex!(None, "vstellar::Platform::net"),
             inner <- new_spinlock_irq!(Inner {
-                memory: Memory::new(Limits { regions: 0, blocks: 0, pages: 0 })
+                memory: Memory::new(Limits { regions: 0, quota: Quota::new(Room::default()) })
                     .map_err(|_| ENOMEM)?,
                 in_use: false,
                 quota: whole_pages(quota),
@@ -189,18 +200,21 @@ impl Platform {
 
     /// Makes room for regions, if that was not done yet. Process context.
     pub(crate) fn prepare(&self, mapper: Mapper) -> Result {
-        if self.inner.lock().in_use {
-            return Ok(());
-        }
+        let quota = {
+            let inner = self.inner.lock();
+            if inner.in_use {
+                return Ok(());
+            }
+            inner.quota()
+        };
         let mut memory = Memory::new(Limits {
             regions: mapper.regions(),
-            blocks: BLOCKS,
-            pages: 0,
+            quota,
         })
         .map_err(|_| ENOMEM)?;
         let mut inner = self.inner.lock();
         if !inner.in_use {
-            memory.set_quota(inner.quota.min(inner.limit));
+            memory.set_quota(inner.quota());
             core::mem::swap(&mut inner.memory, &mut memory);
             inner.in_use = true;
         }
@@ -417,6 +431,7 @@ impl Platform {
     }
 }
 
+/// Virtqueues, and what is in them.
 impl Paged for Platform {
     fn page_at<R>(
         &self,
@@ -426,7 +441,7 @@ impl Paged for Platform {
         f: impl FnOnce(&Page<'_>, usize, usize) -> R,
     ) -> Result<R, MemoryError> {
         let span = Span::new(at, len as u64).ok_or(MemoryError::Unmapped)?;
-        let (result, _) = self.at(&Want::new(span, access), f)?;
+        let (result, _) = self.at(&Want::own(span, access), f)?;
         Ok(result)
     }
 }

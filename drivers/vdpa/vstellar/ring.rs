@@ -3,7 +3,7 @@
 //! Rings and doorbells of a driver, within reach for as long as they are in use.
 //!
 //! The blocks that they lie in are in use all the time, so unmapping waits until the device has let go
-//! of them; and each page has a reference of its own, so what is read here is never anything else.
+//! of them, and held, so that they count among what is kept; and each page has a reference of its own, so what is read here is never anything else.
 
 use crate::{
     host::List,
@@ -12,6 +12,7 @@ use crate::{
         device::Mapping,
         memory::{
             keeper,
+            Hold,
             Keeper,
             MemoryError,
             Piece,
@@ -35,7 +36,7 @@ const BLOCKS: usize = 2;
 /// Memory of a driver; addresses are offsets in it.
 pub(crate) struct Ring {
     pages: List<PageRef>,
-    uses: [Option<Use>; BLOCKS],
+    blocks: [Option<(Use, Hold)>; BLOCKS],
     /// Where it begins in its first page, and how long it is.
     start: u64,
     len: u64,
@@ -84,7 +85,7 @@ impl Mapping for Platform {
     fn open_ring(&self, span: Span, access: Access) -> Result<Ring, MemoryError> {
         let mut ring = Ring {
             pages: List::new(),
-            uses: [const { None }; BLOCKS],
+            blocks: [const { None }; BLOCKS],
             start: span.first() % PAGE_SIZE as u64,
             len: span.len(),
             access,
@@ -99,26 +100,27 @@ impl Mapping for Platform {
     }
 
     fn close_ring(&self, ring: Ring) {
-        for held in ring.uses.into_iter().flatten() {
+        for (held, hold) in ring.blocks.into_iter().flatten() {
+            self.with(|memory| memory.unhold(hold));
             keeper::release(self, held);
         }
     }
 }
 
-/// Takes all blocks of `span` in use.
+/// Takes all blocks of `span` in use, to stay.
 fn add_blocks(memory: &Platform, ring: &mut Ring, span: Span) -> Result<(), MemoryError> {
     let mut rest = Some(span);
     for index in 0..BLOCKS {
         let Some(span) = rest else {
             return Ok(());
         };
-        let piece = keeper::acquire(memory, &Want::new(span, ring.access))?;
+        let (piece, hold) = keeper::keep(memory, &Want::new(span, ring.access))?;
         let next = piece.span.last().checked_add(1);
         rest = next.and_then(|next| Span::between(next, span.last()));
         let added = add_pages(memory, &mut ring.pages, &piece);
         // kept in any case, for whoever lets go of the ring
-        if let Some(place) = ring.uses.get_mut(index) {
-            *place = Some(piece.held);
+        if let Some(place) = ring.blocks.get_mut(index) {
+            *place = Some((piece.held, hold));
         }
         added?;
     }

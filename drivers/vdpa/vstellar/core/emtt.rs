@@ -316,10 +316,9 @@ impl Emtt {
         };
         Ok(Located {
             want: Want {
-                span,
-                access: used.access,
                 region: Some(segment.region),
                 hint,
+                ..Want::new(span, used.access)
             },
             place,
         })

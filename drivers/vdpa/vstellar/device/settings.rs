@@ -53,13 +53,14 @@ pub(crate) const DEFAULT: Settings = Settings {
     zerocopy: OFF,
 };
 
-/// Whether a device can be set like this. It has to be able to pin its rings.
+/// Whether a device can be set like this. It has to be able to pin a block for its virtqueues and
+/// another for rings.
 pub(crate) fn check(settings: &Settings) -> Result {
     let good = (1..=settings.last_port).contains(&settings.first_port)
         && (1..=ENDPOINTS).contains(&settings.max_endpoints)
         && settings.max_memory_regions <= MEMORY_REGIONS
         && (1..=COMPLETION_QUEUES).contains(&settings.max_completion_queues)
-        && settings.pin_quota >= 1 << BLOCK_SHIFT
+        && settings.pin_quota >= 2 << BLOCK_SHIFT
         && lending(settings).is_some();
     if good {
         Ok(())

@@ -17,8 +17,8 @@ use vstellar_core::{
     device::{Accepted, Mapping, SocketInfo, Transport},
     emtt::Emtt,
     memory::{
-        keeper::{acquire, release, Keeper, PinError},
-        Fault, MemoryError, Use, Want,
+        keeper::{keep, release, Keeper, PinError},
+        Fault, Hold, MemoryError, Use, Want,
     },
     shared::Shared,
     span::Span,
@@ -69,6 +69,13 @@ impl TestHost {
         match self.fail.borrow_mut().remove(call) {
             Some(status) => Err(status),
             None => Ok(()),
+        }
+    }
+
+    fn let_go(&self, blocks: Vec<(Use, Hold)>) {
+        for (held, hold) in blocks {
+            self.with(|memory| memory.unhold(hold));
+            release(self, held);
         }
     }
 
@@ -146,7 +153,7 @@ impl Shared for TestHost {
 pub struct TestRing {
     ram: Rc<Ram>,
     span: Span,
-    uses: Vec<Use>,
+    blocks: Vec<(Use, Hold)>,
 }
 
 impl TestRing {
@@ -194,16 +201,16 @@ impl Mapping for TestHost {
     type Ring = TestRing;
 
     fn open_ring(&self, span: Span, access: Access) -> Outcome<TestRing> {
-        let mut uses = Vec::new();
+        let mut blocks = Vec::new();
         let mut next = Some(span);
         while let Some(rest) = next {
-            match acquire(self, &Want::new(rest, access)) {
-                Ok(piece) => {
+            match keep(self, &Want::new(rest, access)) {
+                Ok((piece, hold)) => {
                     next = Span::between(piece.span.last() + 1, span.last());
-                    uses.push(piece.held);
+                    blocks.push((piece.held, hold));
                 }
                 Err(error) => {
-                    uses.drain(..).for_each(|held| release(self, held));
+                    self.let_go(blocks);
                     return Err(error);
                 }
             }
@@ -212,13 +219,13 @@ impl Mapping for TestHost {
         Ok(TestRing {
             ram: self.ram.clone(),
             span,
-            uses,
+            blocks,
         })
     }
 
     fn close_ring(&self, ring: TestRing) {
         self.rings.set(self.rings.get() - 1);
-        ring.uses.into_iter().for_each(|held| release(self, held));
+        self.let_go(ring.blocks);
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::{
     bench::*,
-    pinner::{BLOCK_PAGES, MIB},
+    pinner::{room, BLOCK_PAGES, MIB},
 };
 use vstellar_core::{
     abi,
@@ -13,6 +13,7 @@ use vstellar_core::{
     control::{Op, Reply},
     device::Policy,
     memory::keeper::Keeper,
+    memory::Quota,
     shared::Shared,
     span::Span,
     status::Status,
@@ -295,6 +296,45 @@ fn a_region_that_is_not_lazy_is_pinned_within_the_quota() {
     assert_eq!(bench.refused(Op::MrReg, 0, &reg(&another)), Status::Quota);
     bench.ok(Op::MrDereg, 0, &dereg(key));
     bench.ok(Op::MrReg, 0, &reg(&another));
+    bench.finish();
+}
+
+#[test]
+fn what_is_kept_leaves_room_for_the_device() {
+    let (mut bench, cq) = Bench::ready();
+    let five = Quota::new(room(5 * BLOCK_PAGES));
+    bench.host.with(|memory| memory.set_quota(five));
+    // beside the first block, which has the doorbells
+    let held = |blocks: u64| Reg {
+        len: blocks * 2 * MIB,
+        flags: 0,
+        nseg: 1,
+        ..GOOD
+    };
+    let (one, two) = ([(4 * MIB, 2 * MIB)], [(4 * MIB, 4 * MIB)]);
+    let two = reg(&Reg {
+        segments: &two,
+        ..held(2)
+    });
+    let (key, _) = keys(&bench.ok(Op::MrReg, 0, &two));
+    let third = [(8 * MIB, 2 * MIB)];
+    let third = reg(&Reg {
+        segments: &third,
+        ..held(1)
+    });
+    assert_eq!(bench.refused(Op::MrReg, 0, &third), Status::Quota);
+    let rings = [8 * MIB, 8 * MIB + 0x1000];
+    let far = ep_with(cq, cq, rings, [4, 4], 1);
+    assert_eq!(bench.refused(Op::EpCreate, 0, &far), Status::Quota);
+    // what is kept already can be kept once more
+    let again = reg(&Reg {
+        segments: &one,
+        ..held(1)
+    });
+    bench.ok(Op::MrReg, 0, &again);
+    // both regions have the other block of it
+    bench.ok(Op::MrDereg, 0, &dereg(key));
+    bench.ok(Op::EpCreate, 0, &far);
     bench.finish();
 }
 

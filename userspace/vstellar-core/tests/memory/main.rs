@@ -4,5 +4,6 @@
 
 mod pinner;
 mod property;
+mod quota;
 mod steps;
 mod threads;

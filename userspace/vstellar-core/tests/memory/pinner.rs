@@ -8,7 +8,7 @@ use vstellar_core::{
     access::Access,
     memory::{
         keeper::{Keeper, PinError},
-        Fault, Limits, Memory, MemoryError, Owner, Region,
+        Fault, Limits, Memory, MemoryError, Owner, Quota, Region, Room,
     },
     span::Span,
 };
@@ -56,11 +56,15 @@ pub fn region(addr: u64, len: u64, access: Access, backing: u64) -> Region<u64> 
     }
 }
 
+/// As many pages, in eight blocks at most.
+pub fn room(pages: u64) -> Room {
+    Room { pages, blocks: 8 }
+}
+
 pub fn limits(pages: u64) -> Limits {
     Limits {
         regions: 16,
-        blocks: 8,
-        pages,
+        quota: Quota::undivided(room(pages)),
     }
 }
 
@@ -73,8 +77,12 @@ pub struct Single {
 
 impl Single {
     pub fn new(pages: u64) -> Self {
+        Self::with(limits(pages))
+    }
+
+    pub fn with(limits: Limits) -> Self {
         Self {
-            memory: RefCell::new(TestMemory::new(limits(pages)).unwrap()),
+            memory: RefCell::new(TestMemory::new(limits).unwrap()),
             pinned: RefCell::default(),
             refuse: RefCell::new(None),
         }

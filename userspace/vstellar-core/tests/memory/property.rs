@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use vstellar_core::{
     access::Access,
     memory::{
-        keeper::PinError, Completion, Fault, Hold, MapError, MemoryError, Piece, Resolution, Want,
+        keeper::PinError, Completion, Fault, Hold, Limits, MapError, MemoryError, Piece, Quota,
+        Resolution, Want,
     },
     span::Span,
 };
@@ -32,6 +33,10 @@ enum Step {
         len: u64,
         write: bool,
         hinted: bool,
+    },
+    Own {
+        at: u64,
+        len: u64,
     },
     Complete {
         which: usize,
@@ -58,6 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (page(), 1u64..2000).prop_map(|(at, pages)| Step::Unmap { at, pages }),
         8 => (page(), 1u64..(3 << 20), any::<bool>(), any::<bool>())
             .prop_map(|(at, len, write, hinted)| Step::Resolve { at, len, write, hinted }),
+        3 => (page(), 1u64..(3 << 20)).prop_map(|(at, len)| Step::Own { at, len }),
         5 => (any::<usize>(), prop::bool::weighted(0.2))
             .prop_map(|(which, fail)| Step::Complete { which, fail }),
         5 => any::<usize>().prop_map(Step::Release),
@@ -137,6 +143,9 @@ impl World {
                 let access = if write { Access::WRITE } else { Access::READ };
                 self.resolve(span, access, hinted);
             }
+            Step::Own { at, len } => {
+                self.use_own(Span::new(at * PAGE + 17, len).unwrap());
+            }
             Step::Complete { which, fail } => self.complete(which, fail),
             Step::Release(which) => {
                 if !self.uses.is_empty() {
@@ -147,7 +156,11 @@ impl World {
             Step::Hold(which) => {
                 if !self.uses.is_empty() {
                     let (piece, _) = self.uses.swap_remove(which % self.uses.len());
-                    self.holds.push(self.memory.hold(piece.held));
+                    match self.memory.hold(&piece.held) {
+                        Ok(hold) => self.holds.push(hold),
+                        Err(error) => assert_eq!(error, MemoryError::Quota),
+                    }
+                    self.memory.release(piece.held);
                 }
             }
             Step::Unhold(which) => {
@@ -199,6 +212,31 @@ impl World {
             }
             Err(error) => panic!("{error:?}"),
         }
+    }
+
+    /// The device looks at a virtqueue: whatever the driver does with its memory, there is room for that.
+    fn use_own(&mut self, span: Span) {
+        let is_mapped = self.mapped.range(..=span.first()).next_back();
+        let is_mapped = is_mapped.is_some_and(|(_, &(last, _))| span.first() <= last);
+        let want = Want::own(span, Access::READ);
+        let piece = loop {
+            match self.memory.resolve(&want) {
+                Ok(Resolution::Ready(piece)) => break piece,
+                Ok(Resolution::Fault(fault)) => {
+                    let pinned = Ok(self.pinned.pin(fault.len));
+                    match self.memory.complete(fault, pinned) {
+                        Completion::Ready(piece) => break piece,
+                        other => panic!("{other:?}"),
+                    }
+                }
+                Ok(Resolution::Reclaim) => self.reclaim(),
+                Ok(Resolution::Wait) => return assert!(!self.faults.is_empty()),
+                Err(error) => return assert!(error == MemoryError::Unmapped && !is_mapped),
+            }
+        };
+        assert!(is_mapped);
+        self.check();
+        self.memory.release(piece.held);
     }
 
     fn complete(&mut self, which: usize, fail: bool) {
@@ -255,7 +293,11 @@ proptest! {
         steps in prop::collection::vec(step(), 1..300)
     ) {
         let mut world = World {
-            memory: TestMemory::new(limits(QUOTA)).unwrap(),
+            memory: TestMemory::new(Limits {
+                quota: Quota::new(room(QUOTA)),
+                ..limits(QUOTA)
+            })
+            .unwrap(),
             pinned: Pinned::default(),
             mapped: BTreeMap::new(),
             faults: Vec::new(),
@@ -279,5 +321,24 @@ proptest! {
         prop_assert!(!world.memory.is_draining(Span::ALL));
         prop_assert_eq!(world.pinned.pages, 0);
         prop_assert_eq!(world.memory.charged(), 0);
+
+        // nor is anything thought to be in use, or kept
+        let keep = |world: &mut World, at: u64| {
+            let want = Want::new(Span::new(at * BLOCK, 1).unwrap(), Access::READ);
+            let Ok(Resolution::Fault(fault)) = world.memory.resolve(&want) else {
+                panic!("there is room");
+            };
+            let pinned = Ok(world.pinned.pin(fault.len));
+            let Completion::Ready(piece) = world.memory.complete(fault, pinned) else {
+                panic!("it was pinned");
+            };
+            let hold = world.memory.hold(&piece.held).unwrap();
+            (piece, hold)
+        };
+        world.memory.map(region(0, 3 * BLOCK, Access::READ, 0)).unwrap();
+        for (piece, hold) in [0, 1].map(|at| keep(&mut world, at)) {
+            world.memory.unhold(hold);
+            world.memory.release(piece.held);
+        }
     }
 }

@@ -213,7 +213,8 @@ fn a_block_in_use_does_not_make_room() {
     let third = || get(&host, 2 * BLOCK, 1, Access::READ);
     assert_eq!(third(), Err(MemoryError::Quota));
     // nor one that is held
-    let hold = host.with(|memory| memory.hold(one.held));
+    let hold = host.with(|memory| memory.hold(&one.held)).unwrap();
+    release(&host, one.held);
     assert_eq!(third(), Err(MemoryError::Quota));
     host.with(|memory| memory.unhold(hold));
     let third = third().unwrap();
@@ -335,7 +336,8 @@ fn unmapping_ends_holds() {
     // the same addresses anew; a late unhold does not touch them
     host.with(|memory| memory.map(region(0, 2 * BLOCK, Access::READ, 2)).unwrap());
     let piece = get(&host, 0, 1, Access::READ).unwrap();
-    let hold = host.with(|memory| memory.hold(piece.held));
+    let hold = host.with(|memory| memory.hold(&piece.held)).unwrap();
+    release(&host, piece.held);
     for stale in holds {
         host.with(|memory| memory.unhold(stale));
     }

@@ -8,6 +8,7 @@ use super::Test;
 use crate::driver::Driver;
 use crate::driver::BUFFERS;
 use crate::driver::COMMANDS;
+use crate::driver::DB_PAGES;
 use crate::driver::USUAL_RAM;
 use crate::machine::pinned_kb;
 use crate::machine::scaled;
@@ -16,6 +17,8 @@ use crate::machine::CONTROL;
 use crate::machine::FEATURES;
 use crate::machine::MOMENT;
 use crate::machine::PATIENCE;
+use crate::queue::Used;
+use crate::queue::DESC_NEXT;
 use crate::queue::DESC_WRITE;
 use crate::ram::addr;
 use crate::ram::Ram;
@@ -38,6 +41,7 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("without memory no address means anything", nothing_mapped),
     ("memory is pinned when it is used", pinned),
     ("no more is pinned than the device may", quota),
+    ("rings and regions leave room for the virtqueues", filled),
     (
         "the device does not write where it may only read",
         read_only,
@@ -133,7 +137,48 @@ fn pinned(world: &Conformance) -> Result<()> {
 
 /// Uses more than may be pinned: what was not used for longest makes room.
 fn quota(world: &Conformance) -> Result<()> {
-    use_all(&world.small, (2 * BLOCK) >> 10)
+    use_all(&world.small, (3 * BLOCK) >> 10)
+}
+
+/// The device may pin three blocks. Rings and a region have two, and the virtqueues are in neither of
+/// these: the third stays theirs.
+fn filled(world: &Conformance) -> Result<()> {
+    let machine = Machine::start(&world.small, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut driver = Driver::silent(machine);
+    driver.order(Op::Hello, 0, &wire::hello())?;
+    let at = |block: u64| addr(block * BLOCK);
+    let attach = wire::wire().u64(at(1)).u32(DB_PAGES).u32(0);
+    driver.order(Op::DbAttach, 0, &attach)?;
+    let region = |block| wire::mr(0, vstellar_core::abi::MR_READ, 0, &[(at(block), BLOCK)]);
+    let held = driver.order(Op::MrReg, 0, &region(2))?.u32(0);
+    let cq = wire::cq(at(3), 4, 0, 0, 0);
+    for _ in 0..3 {
+        let quota = Status::Quota;
+        super::answers(
+            &mut driver,
+            "a further one",
+            Op::MrReg,
+            0,
+            &region(3),
+            quota,
+        )?;
+        super::answers(&mut driver, "a further block", Op::CqCreate, 0, &cq, quota)?;
+        for place in 0..USUAL_RAM / BLOCK {
+            let answer = answered_at(&mut driver, place * BLOCK + 0x1_0000)?;
+            want("a response elsewhere", answer.status, Status::Ok)?;
+        }
+    }
+    // where one went another has room
+    driver.order(Op::MrDereg, 0, &wire::wire().u32(held).u32(0))?;
+    driver.order(Op::CqCreate, 0, &cq)?;
+    let stats = driver.stats()?;
+    ensure!(
+        stats.peak() <= 3 * BLOCK && stats.failures() == 0,
+        "{} bytes were pinned, {} were not",
+        stats.peak(),
+        stats.failures()
+    );
+    Ok(())
 }
 
 /// Uses more of memory than may be pinned.
@@ -162,17 +207,24 @@ pub(crate) fn use_all(device: &Path, most_kb: u64) -> Result<()> {
 
 /// DEV_STATS, with its response at a place.
 fn answered_at(driver: &mut Driver, at: u64) -> Result<Response> {
-    let request = wire::request(wire::code(Op::DevStats), 7, 0, &[]);
-    driver.ram().write(COMMANDS, &request.0);
-    let queue = &mut driver.machine.queues[CONTROL];
-    let room = wire::RESPONSE_MAX as u32;
-    queue.describe_command(0, (COMMANDS, request.0.len() as u32), (at, room));
-    queue.offer(0);
-    queue.kick()?;
-    let used = driver.machine.wait(CONTROL, PATIENCE)?.came()?;
+    let used = stats_at(driver, addr(at))?;
     let mut written = vec![0; used.len as usize];
     driver.ram().read(at, &mut written);
     Response::parse(&written)
+}
+
+/// DEV_STATS, with its response at an address.
+fn stats_at(driver: &mut Driver, at: u64) -> Result<Used> {
+    let request = wire::request(wire::code(Op::DevStats), 7, 0, &[]);
+    driver.ram().write(COMMANDS, &request.0);
+    let queue = &mut driver.machine.queues[CONTROL];
+    let len = request.0.len() as u32;
+    queue.describe(0, Descriptor::new(addr(COMMANDS), len, DESC_NEXT, 1));
+    let room = wire::RESPONSE_MAX as u32;
+    queue.describe(1, Descriptor::new(at, room, DESC_WRITE, 0));
+    queue.offer(0);
+    queue.kick()?;
+    driver.machine.wait(CONTROL, PATIENCE)?.came()
 }
 
 /// A response, and rings that the device writes, in memory that it may only read.
@@ -215,36 +267,23 @@ fn not_there(world: &Conformance) -> Result<()> {
     // half of it is there
     respond_at(&mut driver, BASE + USUAL_RAM - 8)?;
     // the request is not
-    let request = Descriptor::new(BASE - 64, 16, crate::queue::DESC_NEXT, 1);
+    let request = Descriptor::new(BASE - 64, 16, DESC_NEXT, 1);
     let response = Descriptor::new(addr(BUFFERS), 144, DESC_WRITE, 0);
     driver.machine.queues[CONTROL].describe(0, request);
     driver.machine.queues[CONTROL].describe(1, response);
-    come_back_empty(&mut driver)?;
+    driver.machine.queues[CONTROL].offer(0);
+    driver.machine.queues[CONTROL].kick()?;
+    came_back_empty(&driver.machine.wait(CONTROL, PATIENCE)?.came()?)?;
     driver.stats()?;
     Ok(())
 }
 
 /// A command whose response would be at an address that cannot be written.
 fn respond_at(driver: &mut Driver, at: u64) -> Result<()> {
-    let request = wire::request(wire::code(Op::DevStats), 7, 0, &[]);
-    driver.ram().write(COMMANDS, &request.0);
-    let queue = &driver.machine.queues[CONTROL];
-    let len = request.0.len() as u32;
-    queue.describe(
-        0,
-        Descriptor::new(addr(COMMANDS), len, crate::queue::DESC_NEXT, 1),
-    );
-    queue.describe(
-        1,
-        Descriptor::new(at, wire::RESPONSE_MAX as u32, DESC_WRITE, 0),
-    );
-    come_back_empty(driver)
+    came_back_empty(&stats_at(driver, at)?)
 }
 
-fn come_back_empty(driver: &mut Driver) -> Result<()> {
-    driver.machine.queues[CONTROL].offer(0);
-    driver.machine.queues[CONTROL].kick()?;
-    let used = driver.machine.wait(CONTROL, PATIENCE)?.came()?;
+fn came_back_empty(used: &Used) -> Result<()> {
     ensure!(used.len == 0, "{} bytes were written", used.len);
     Ok(())
 }

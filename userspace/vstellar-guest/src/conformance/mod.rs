@@ -41,7 +41,7 @@ pub(crate) struct Conformance {
     /// Another device
     #[arg(long)]
     other: PathBuf,
-    /// A device that may have two of everything, pin two blocks, and make five connections a second
+    /// A device that may have two of everything, pin three blocks, and make five connections a second
     #[arg(long)]
     small: PathBuf,
     /// Private memory, which a device that pins all of it takes, and no other

@@ -19,6 +19,9 @@
 //!
 //! Only a Pinned block can be used anew. A Loose one waits for someone who may
 //! sleep to unpin it.
+//!
+//! What is in use, and what is held, is counted along with each change of a block,
+//! for the quota to be compared with.
 
 use super::{
     super::{
@@ -30,6 +33,7 @@ use super::{
             Table, //
         }, //
     },
+    quota::Room,
     region::Owner, //
 };
 use crate::host::List;
@@ -58,7 +62,7 @@ pub(super) struct Block<P> {
     pub(super) state: State<P>,
     /// Uses that unmapping has to wait for.
     pub(super) users: u32,
-    /// Memory regions that want it to stay, until it is unmapped.
+    /// Rings and memory regions that want it to stay, until it is unmapped.
     pub(super) holds: u32,
     /// The device has written to it.
     pub(super) dirty: bool,
@@ -91,13 +95,61 @@ impl<P> Block<P> {
     pub(super) fn is_idle(&self) -> bool {
         self.users == 0 && self.holds == 0 && matches!(self.state, State::Pinned(_))
     }
+
+    /// Whether it is to stay.
+    pub(super) fn is_kept(&self) -> bool {
+        self.holds > 0 && matches!(self.state, State::Pinned(_))
+    }
+
+    /// What it takes.
+    pub(super) fn room(&self) -> Room {
+        Room::of_block(self.span.pages())
+    }
+
+    /// What of that cannot make room for others, and what is to stay.
+    fn load(&self) -> Load {
+        let counted = |is_counted| {
+            if is_counted {
+                self.room()
+            } else {
+                Room::default()
+            }
+        };
+        Load {
+            busy: counted(!self.is_idle() && !matches!(self.state, State::Loose(_))),
+            kept: counted(self.is_kept()),
+        }
+    }
+}
+
+/// What blocks take that are not idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    /// Being pinned, in use, or held.
+    pub(super) busy: Room,
+    /// Held.
+    pub(super) kept: Room,
+}
+
+impl Load {
+    fn add(&mut self, other: Load) {
+        self.busy = self.busy.and(other.busy);
+        self.kept = self.kept.and(other.kept);
+    }
+
+    fn take(&mut self, other: Load) {
+        self.busy = self.busy.without(other.busy);
+        self.kept = self.kept.without(other.kept);
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Blocks<P> {
-    pub(super) table: Table<Block<P>>,
+    table: Table<Block<P>>,
     heads: List<u32>,
     loose: u32,
+    /// Of all blocks together.
+    load: Load,
 }
 
 /// The window that an address is in.
@@ -119,7 +171,59 @@ impl<P> Blocks<P> {
             table,
             heads,
             loose: NONE,
+            load: Load::default(),
         })
+    }
+
+    /// All blocks.
+    pub(super) fn table(&self) -> &Table<Block<P>> {
+        &self.table
+    }
+
+    pub(super) fn get(&self, handle: Handle) -> Option<&Block<P>> {
+        self.table.get(handle)
+    }
+
+    /// What of them cannot make room for others.
+    pub(super) fn load(&self) -> Load {
+        self.load
+    }
+
+    /// Whether there is a place for one more.
+    pub(super) fn has_place(&mut self) -> bool {
+        self.table.make_room().is_ok()
+    }
+
+    /// Changes a block. What is loose is changed by [`Blocks::loosen`] alone.
+    pub(super) fn change<R>(
+        &mut self,
+        handle: Handle,
+        f: impl FnOnce(&mut Block<P>) -> R,
+    ) -> Option<R> {
+        let block = self.table.get_mut(handle)?;
+        let before = block.load();
+        let result = f(block);
+        let after = block.load();
+        if before != after {
+            self.load.take(before);
+            self.load.add(after);
+        }
+        Some(result)
+    }
+
+    /// A block was looked at: for how long it has been idle begins anew.
+    pub(super) fn touch(&mut self, handle: Handle, now: u64, wrote: bool) -> Option<&Block<P>> {
+        let block = self.table.get_mut(handle)?;
+        block.last_use = now;
+        block.dirty |= wrote;
+        Some(block)
+    }
+
+    /// Takes a block out of the table, which is out of the cache.
+    pub(super) fn remove(&mut self, handle: Handle) -> Option<Block<P>> {
+        let block = self.table.remove(handle)?;
+        self.load.take(block.load());
+        Some(block)
     }
 
     /// The block that has `addr`: the one that was used for it before, or what the cache says.
@@ -153,7 +257,9 @@ impl<P> Blocks<P> {
         let bucket = self.bucket(block.span.first());
         let head = self.heads.get_mut(bucket)?;
         block.next = *head;
+        let load = block.load();
         let handle = self.table.insert(block).ok()?;
+        self.load.add(load);
         *head = handle.index();
         Some(handle)
     }
@@ -184,27 +290,30 @@ impl<P> Blocks<P> {
     /// Puts a block that is out of the cache to those to be unpinned; `true` if it had pages.
     pub(super) fn loosen(&mut self, handle: Handle) -> bool {
         let loose = self.loose;
-        let Some(block) = self.table.get_mut(handle) else {
-            return false;
-        };
-        match core::mem::replace(&mut block.state, State::Cancelled) {
-            State::Pinned(pages) | State::Dying(pages) => {
-                block.state = State::Loose(pages);
-                block.next = loose;
-                self.loose = handle.index();
-                true
+        let had_pages = self.change(handle, |block| {
+            match core::mem::replace(&mut block.state, State::Cancelled) {
+                State::Pinned(pages) | State::Dying(pages) => {
+                    block.state = State::Loose(pages);
+                    block.next = loose;
+                    true
+                }
+                other => {
+                    block.state = other;
+                    false
+                }
             }
-            other => {
-                block.state = other;
-                false
-            }
+        });
+        let had_pages = had_pages.unwrap_or(false);
+        if had_pages {
+            self.loose = handle.index();
         }
+        had_pages
     }
 
     /// Takes out one of those to be unpinned.
     pub(super) fn take_loose(&mut self) -> Option<Block<P>> {
         let handle = self.table.handle_at(self.loose)?;
-        let block = self.table.remove(handle)?;
+        let block = self.remove(handle)?;
         self.loose = block.next;
         Some(block)
     }

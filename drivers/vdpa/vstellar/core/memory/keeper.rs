@@ -108,6 +108,18 @@ pub fn release<K: Keeper>(keeper: &K, held: Use) {
     }
 }
 
+/// The same, and asks for the block to stay.
+pub fn keep<K: Keeper>(keeper: &K, want: &Want) -> Result<(Piece, Hold), MemoryError> {
+    let piece = acquire(keeper, want)?;
+    match keeper.with(|memory| memory.hold(&piece.held)) {
+        Ok(hold) => Ok((piece, hold)),
+        Err(error) => {
+            release(keeper, piece.held);
+            Err(error)
+        }
+    }
+}
+
 /// Pins all of `span`, and asks for its blocks to stay: calls `keep` with a hold for each, in order.
 ///
 /// Whatever comes out, the holds that `keep` did not return are the caller's to give back.
@@ -119,10 +131,10 @@ pub fn hold<K: Keeper>(
 ) -> Result<(), MemoryError> {
     let mut rest = Some(span);
     while let Some(span) = rest {
-        let piece = acquire(keeper, &Want::new(span, access))?;
+        let (piece, hold) = self::keep(keeper, &Want::new(span, access))?;
         let next = piece.span.last().checked_add(1);
         rest = next.and_then(|next| Span::between(next, span.last()));
-        let hold = keeper.with(|memory| memory.hold(piece.held));
+        release(keeper, piece.held);
         if let Err(hold) = keep(hold) {
             keeper.with(|memory| memory.unhold(hold));
             return Err(MemoryError::Quota);

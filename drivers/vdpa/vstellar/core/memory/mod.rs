@@ -24,7 +24,9 @@
 //!
 //! What holds at any time: pages are charged before they are pinned and until they
 //! are unpinned, and the charge never exceeds the quota; a block with a user is
-//! never unpinned; a block whose region is gone is never used anew.
+//! never unpinned; a block whose region is gone is never used anew; and whatever is
+//! held and in use, the device can reach its virtqueues, because nothing else may have
+//! what the quota keeps for them ([`quota`]).
 
 use super::{
     access::Access,
@@ -38,12 +40,17 @@ use super::{
 
 mod block;
 pub mod keeper;
+mod quota;
 mod region;
 mod resolve;
 mod unmap;
 
 pub use block::BLOCK_SHIFT;
 pub use keeper::Keeper;
+pub use quota::{
+    Quota,
+    Room, //
+};
 pub use region::{
     MapError,
     Owner,
@@ -53,6 +60,7 @@ pub use resolve::{
     Cached,
     Completion,
     Fault,
+    Purpose,
     Resolution,
     Want, //
 };
@@ -100,10 +108,8 @@ impl From<MemoryError> for Status {
 pub struct Limits {
     /// Regions.
     pub regions: u32,
-    /// Blocks, in use or in the cache.
-    pub blocks: u32,
-    /// Pages pinned.
-    pub pages: u64,
+    /// What is in use or in the cache. As many blocks are remembered at most.
+    pub quota: Quota,
 }
 
 /// What has happened so far.
@@ -137,7 +143,7 @@ impl Use {
     }
 }
 
-/// A block that a memory region wants to stay. Unlike a [`Use`] it does not hinder unmapping.
+/// A block that a ring or a memory region wants to stay. Unlike a [`Use`] it does not hinder unmapping.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the block is not evicted until this is given back"]
 pub struct Hold {
@@ -185,7 +191,7 @@ pub struct Charge(u64);
 pub struct Memory<B, P> {
     regions: Regions<B>,
     blocks: Blocks<P>,
-    quota: u64,
+    quota: Quota,
     /// Pages being pinned, pinned, or being unpinned.
     charged: u64,
     /// Of these, those that are loose or handed out to be unpinned.
@@ -200,8 +206,8 @@ impl<B, P> Memory<B, P> {
     pub fn new(limits: Limits) -> Result<Self, Full> {
         Ok(Self {
             regions: Regions::new(limits.regions)?,
-            blocks: Blocks::new(limits.blocks)?,
-            quota: limits.pages,
+            blocks: Blocks::new(u32::try_from(limits.quota.all.blocks).unwrap_or(u32::MAX))?,
+            quota: limits.quota,
             charged: 0,
             leaving: 0,
             uses: 0,
@@ -245,12 +251,13 @@ impl<B, P> Memory<B, P> {
 
     /// Pages that may be charged.
     pub fn quota(&self) -> u64 {
-        self.quota
+        self.quota.all.pages
     }
 
-    /// Another quota; what is pinned beyond it goes as it becomes idle and room is needed.
-    pub fn set_quota(&mut self, pages: u64) {
-        self.quota = pages;
+    /// Another quota; what is pinned beyond it goes as it becomes idle and room is needed. There are no
+    /// more places for blocks by it.
+    pub fn set_quota(&mut self, quota: Quota) {
+        self.quota = quota;
     }
 
     /// What has happened so far.
@@ -270,7 +277,7 @@ impl<B, P> Memory<B, P> {
 
     /// The pages of a block in use.
     pub fn pages(&self, held: &Use) -> Option<&P> {
-        match &self.blocks.table.get(held.block)?.state {
+        match &self.blocks.get(held.block)?.state {
             State::Pinned(pages) | State::Dying(pages) => Some(pages),
             _ => None,
         }
@@ -278,13 +285,13 @@ impl<B, P> Memory<B, P> {
 
     /// How many pages a block in use has.
     pub fn size(&self, held: &Use) -> u64 {
-        let block = self.blocks.table.get(held.block);
+        let block = self.blocks.get(held.block);
         block.map_or(0, |block| block.span.pages())
     }
 
     /// Whether the region of a block in use was unmapped, and someone waits for it.
     pub fn is_dying(&self, held: &Use) -> bool {
-        let block = self.blocks.table.get(held.block);
+        let block = self.blocks.get(held.block);
         block.is_none_or(|block| matches!(block.state, State::Dying(_)))
     }
 

@@ -13,6 +13,7 @@ use super::{
         State, //
     },
     keeper::PinError,
+    quota::Room,
     BlockId,
     Charge,
     Hold,
@@ -23,6 +24,16 @@ use super::{
     RegionId,
     Use, //
 };
+
+/// For whom memory is to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// For what the driver has named in a command or an entry.
+    Driver,
+    /// For the device itself: virtqueues, and what is in them. What the quota keeps for that is enough
+    /// because such a use ends before any other begins.
+    Own,
+}
 
 /// What [`Memory::resolve`] is asked for: a block for the beginning of `span`.
 #[derive(Clone, Copy, Debug)]
@@ -35,16 +46,27 @@ pub struct Want {
     pub region: Option<RegionId>,
     /// The block that had them before, if that is known.
     pub hint: Option<BlockId>,
+    /// For whom.
+    pub purpose: Purpose,
 }
 
 impl Want {
-    /// Addresses of which nothing is known.
+    /// Addresses of which nothing is known, for the driver.
     pub fn new(span: Span, access: Access) -> Self {
         Self {
             span,
             access,
             region: None,
             hint: None,
+            purpose: Purpose::Driver,
+        }
+    }
+
+    /// The same for the device itself.
+    pub fn own(span: Span, access: Access) -> Self {
+        Self {
+            purpose: Purpose::Own,
+            ..Self::new(span, access)
         }
     }
 
@@ -128,6 +150,7 @@ impl<B: Clone, P> Memory<B, P> {
         let offset = clipped.first().saturating_sub(found.span.first());
         let backing = found.backing.clone();
 
+        self.check_use(want, block.room())?;
         let pages = clipped.pages();
         if let Some(first_do) = self.make_room(pages)? {
             return Ok(first_do);
@@ -153,16 +176,18 @@ impl<B: Clone, P> Memory<B, P> {
     pub fn cached(&mut self, want: &Want) -> Option<Cached<'_, P>> {
         let at = want.span.first();
         let id = self.blocks.lookup(at, want.hint)?;
-        let block = self.blocks.table.get_mut(id)?;
+        let block = self.blocks.get(id)?;
         want.check(block.region, block.access).ok()?;
-        let State::Pinned(pages) = &block.state else {
+        if !matches!(block.state, State::Pinned(_)) {
             return None;
-        };
+        }
         let span = want.span.intersection(&block.span)?;
         self.counters.hits = self.counters.hits.saturating_add(1);
         self.uses = self.uses.wrapping_add(1);
-        block.last_use = self.uses;
-        block.dirty |= want.access.writes();
+        let block = self.blocks.touch(id, self.uses, want.access.writes())?;
+        let State::Pinned(pages) = &block.state else {
+            return None;
+        };
         Some(Cached {
             block: id,
             pages,
@@ -172,29 +197,41 @@ impl<B: Clone, P> Memory<B, P> {
     }
 
     fn use_known(&mut self, id: BlockId, want: &Want) -> Result<Resolution<B>, MemoryError> {
-        let Some(block) = self.blocks.table.get(id) else {
+        let Some(block) = self.blocks.get(id) else {
             return Err(MemoryError::Unmapped);
         };
         want.check(block.region, block.access)?;
         if !matches!(block.state, State::Pinned(_)) {
             return Ok(Resolution::Wait);
         }
+        if block.is_idle() {
+            self.check_use(want, block.room())?;
+        }
         self.counters.hits = self.counters.hits.saturating_add(1);
         let piece = self.start_use(id, want.span, want.access.writes());
         piece.map(Resolution::Ready).ok_or(MemoryError::Unmapped)
+    }
+
+    /// Whether a block that was idle, or not there, may be in use.
+    fn check_use(&self, want: &Want, room: Room) -> Result<(), MemoryError> {
+        let busy = self.blocks.load().busy.and(room);
+        if want.purpose == Purpose::Own || self.quota.may_use(busy) {
+            return Ok(());
+        }
+        Err(MemoryError::Quota)
     }
 
     /// Sees to it that a block of `pages` can be charged and has a place, or says what to do first.
     fn make_room(&mut self, pages: u64) -> Result<Option<Resolution<B>>, MemoryError> {
         let fits = |memory: &Self, charged: u64| {
             let total = charged.checked_add(pages);
-            total.is_some_and(|total| total <= memory.quota)
+            total.is_some_and(|total| total <= memory.quota.all.pages)
         };
-        let has_place = self.blocks.table.make_room().is_ok();
+        let has_place = self.blocks.has_place();
         if has_place && fits(self, self.charged) {
             return Ok(None);
         }
-        if pages > self.quota {
+        if pages > self.quota.all.pages {
             return Err(MemoryError::Quota);
         }
         // One at least if it is places that are missing, unless some come free anyway.
@@ -220,14 +257,14 @@ impl<B: Clone, P> Memory<B, P> {
     pub fn complete(&mut self, fault: Fault<B>, pinned: Result<P, PinError>) -> Completion<P> {
         self.advance();
         let id = fault.block;
-        let Some(block) = self.blocks.table.get_mut(id) else {
+        let Some(block) = self.blocks.get(id) else {
             return Completion::Failed(MemoryError::Unmapped);
         };
         let pages = block.span.pages();
         let cancelled = matches!(block.state, State::Cancelled);
         match pinned {
             Ok(pinned) if cancelled => {
-                self.blocks.table.remove(id);
+                self.blocks.remove(id);
                 self.leaving = self.leaving.saturating_add(pages);
                 Completion::Cancelled(Loose {
                     pages: pinned,
@@ -236,7 +273,8 @@ impl<B: Clone, P> Memory<B, P> {
                 })
             }
             Ok(pinned) => {
-                block.state = State::Pinned(pinned);
+                self.blocks
+                    .change(id, |block| block.state = State::Pinned(pinned));
                 match self.start_use(id, fault.wanted, fault.wrote) {
                     Some(piece) => Completion::Ready(piece),
                     None => Completion::Failed(MemoryError::Unmapped),
@@ -246,7 +284,7 @@ impl<B: Clone, P> Memory<B, P> {
                 if !cancelled {
                     self.blocks.unlink(id);
                 }
-                self.blocks.table.remove(id);
+                self.blocks.remove(id);
                 self.charged = self.charged.saturating_sub(pages);
                 self.counters.failures = self.counters.failures.saturating_add(1);
                 Completion::Failed(error.into())
@@ -255,15 +293,19 @@ impl<B: Clone, P> Memory<B, P> {
     }
 
     fn start_use(&mut self, id: BlockId, span: Span, wrote: bool) -> Option<Piece> {
-        let block = self.blocks.table.get_mut(id)?;
-        let piece = span.intersection(&block.span)?;
-        block.users = block.users.checked_add(1)?;
-        self.uses = self.uses.wrapping_add(1);
-        block.last_use = self.uses;
+        let now = self.uses.wrapping_add(1);
+        let started = self.blocks.change(id, |block| {
+            let piece = span.intersection(&block.span)?;
+            block.users = block.users.checked_add(1)?;
+            block.last_use = now;
+            Some((piece, block.span.first()))
+        });
+        let (piece, first) = started.flatten()?;
+        self.uses = now;
         Some(Piece {
             held: Use { block: id, wrote },
             span: piece,
-            offset: piece.first().saturating_sub(block.span.first()),
+            offset: piece.first().saturating_sub(first),
         })
     }
 }
@@ -271,33 +313,39 @@ impl<B: Clone, P> Memory<B, P> {
 impl<B, P> Memory<B, P> {
     /// Ends a use. `true` if something became loose by it.
     pub fn release(&mut self, held: Use) -> bool {
-        let Some(block) = self.blocks.table.get_mut(held.block) else {
-            return false;
-        };
-        block.users = block.users.saturating_sub(1);
-        block.dirty |= held.wrote;
-        if block.users > 0 || !matches!(block.state, State::Dying(_)) {
-            return false;
+        let ended = self.blocks.change(held.block, |block| {
+            block.users = block.users.saturating_sub(1);
+            block.dirty |= held.wrote;
+            block.users == 0 && matches!(block.state, State::Dying(_))
+        });
+        let was_last = ended.unwrap_or(false);
+        if was_last {
+            self.loosen(held.block);
         }
-        self.loosen(held.block);
-        true
+        was_last
     }
 
-    /// Turns a use into a hold.
-    pub fn hold(&mut self, held: Use) -> Hold {
-        let hold = Hold { block: held.block };
-        if let Some(block) = self.blocks.table.get_mut(held.block) {
-            block.holds = block.holds.saturating_add(1);
+    /// Asks for a block in use to stay when it is not any more, if as much may be kept. Means nothing if the
+    /// block was unmapped.
+    pub fn hold(&mut self, held: &Use) -> Result<Hold, MemoryError> {
+        let block = self.blocks.get(held.block);
+        if let Some(block) = block.filter(|block| !block.is_kept()) {
+            let kept = self.blocks.load().kept.and(block.room());
+            if !self.quota.may_keep(kept) {
+                return Err(MemoryError::Quota);
+            }
         }
-        self.release(held);
-        hold
+        self.blocks.change(held.block, |block| {
+            block.holds = block.holds.saturating_add(1);
+        });
+        Ok(Hold { block: held.block })
     }
 
     /// Ends a hold. Means nothing if the block was unmapped meanwhile.
     pub fn unhold(&mut self, hold: Hold) {
-        if let Some(block) = self.blocks.table.get_mut(hold.block) {
+        self.blocks.change(hold.block, |block| {
             block.holds = block.holds.saturating_sub(1);
-        }
+        });
     }
 
     /// Pages to be unpinned, if there are any. Call it where sleeping is allowed, after anything that
@@ -328,7 +376,7 @@ impl<B, P> Memory<B, P> {
     }
 
     pub(super) fn loosen(&mut self, id: BlockId) {
-        let block = self.blocks.table.get(id);
+        let block = self.blocks.get(id);
         let pages = block.map_or(0, |block| block.span.pages());
         if self.blocks.loosen(id) {
             self.leaving = self.leaving.saturating_add(pages);

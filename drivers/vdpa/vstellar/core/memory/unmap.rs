@@ -32,7 +32,7 @@ impl<B, P> Memory<B, P> {
 
     /// Whether the device still uses memory of guests in `span` that was unmapped.
     pub fn is_draining(&self, span: Span) -> bool {
-        self.blocks.table.iter().any(|(_, block)| {
+        self.blocks.table().iter().any(|(_, block)| {
             block.owner == Owner::Guest
                 && matches!(block.state, State::Dying(_))
                 && block.span.overlaps(&span)
@@ -42,11 +42,11 @@ impl<B, P> Memory<B, P> {
     /// Lets go of the blocks in `span` that nobody uses or holds; returns how many.
     pub fn drop_cached(&mut self, span: Span) -> u32 {
         let mut count: u32 = 0;
-        for index in 0..self.blocks.table.places() {
-            let Some(id) = self.blocks.table.handle_at(index) else {
+        for index in 0..self.blocks.table().places() {
+            let Some(id) = self.blocks.table().handle_at(index) else {
                 continue;
             };
-            let block = self.blocks.table.get(id);
+            let block = self.blocks.get(id);
             if block.is_some_and(|block| block.is_idle() && block.span.overlaps(&span)) {
                 self.drop_idle(id);
                 count = count.saturating_add(1);
@@ -57,7 +57,7 @@ impl<B, P> Memory<B, P> {
 
     fn unmap_blocks(&mut self, region: RegionId, span: Span) {
         let (first, last) = (span.first() >> BLOCK_SHIFT, span.last() >> BLOCK_SHIFT);
-        let places = self.blocks.table.places();
+        let places = self.blocks.table().places();
         // whichever is less: the windows of the region, or all blocks there are
         if last - first < u64::from(places) {
             for window in first..=last {
@@ -68,10 +68,10 @@ impl<B, P> Memory<B, P> {
             return;
         }
         for index in 0..places {
-            let block = self.blocks.table.at(index);
+            let block = self.blocks.table().at(index);
             // those that have left the cache belong to regions that went before
             if block.is_some_and(|block| block.region == region && block.is_cached()) {
-                if let Some(id) = self.blocks.table.handle_at(index) {
+                if let Some(id) = self.blocks.table().handle_at(index) {
                     self.unmap_block(id);
                 }
             }
@@ -80,19 +80,24 @@ impl<B, P> Memory<B, P> {
 
     fn unmap_block(&mut self, id: BlockId) {
         self.blocks.unlink(id);
-        let Some(block) = self.blocks.table.get_mut(id) else {
-            return;
-        };
-        let in_use = block.users > 0;
-        match core::mem::replace(&mut block.state, State::Cancelled) {
-            State::Pinned(pages) if in_use => block.state = State::Dying(pages),
-            State::Pinned(pages) => {
-                block.state = State::Pinned(pages);
-                self.loosen(id);
+        let is_unused = self.blocks.change(id, |block| {
+            let in_use = block.users > 0;
+            match core::mem::replace(&mut block.state, State::Cancelled) {
+                State::Pinned(pages) if in_use => block.state = State::Dying(pages),
+                State::Pinned(pages) => {
+                    block.state = State::Pinned(pages);
+                    return true;
+                }
+                // a pin under way stays cancelled, and the rest was not in the cache
+                State::Pinning | State::Cancelled => {}
+                other => block.state = other,
             }
-            // a pin under way stays cancelled, and the rest was not in the cache
-            State::Pinning | State::Cancelled => self.advance(),
-            other => block.state = other,
+            false
+        });
+        match is_unused {
+            Some(true) => self.loosen(id),
+            Some(false) => self.advance(),
+            None => {}
         }
     }
 }
