@@ -41,6 +41,13 @@ pub(crate) fn seal(file: &File, seals: libc::c_int) -> io::Result<()> {
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) }).map(drop)
 }
 
+/// Makes a file in memory that long, and reserves all of the memory for it.
+pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
+    let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
+    // SAFETY: The request takes numbers.
+    check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len) }).map(drop)
+}
+
 /// A mapping of this process's, which ends with it.
 pub(crate) struct Mapping {
     start: *mut libc::c_void,

@@ -14,6 +14,7 @@
 #include <linux/hugetlb.h>
 #include <linux/kref.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
@@ -176,6 +177,24 @@ static int vstellar_charge(struct mm_struct *mm, unsigned long nr, unsigned long
 	return -ENOBUFS;
 }
 
+/*
+ * Memory that fallocate() has only reserved is cleared when it is first looked at. That would be after
+ * the device has written there, and too late for what it sends. So it is done here as shmem does it,
+ * under the folio's lock, which nobody holds for longer than that takes.
+ */
+static void vstellar_clear_reserved(struct folio *folio)
+{
+	if (folio_test_uptodate(folio))
+		return;
+	folio_lock(folio);
+	if (!folio_test_uptodate(folio)) {
+		folio_zero_range(folio, 0, folio_size(folio));
+		flush_dcache_folio(folio);
+		folio_mark_uptodate(folio);
+	}
+	folio_unlock(folio);
+}
+
 /* Pins folios, and lists the pages in them. */
 static int vstellar_pin_file(const struct vstellar_area *area, u64 offset, u64 len,
 			     struct vstellar_pages *pages)
@@ -196,6 +215,7 @@ static int vstellar_pin_file(const struct vstellar_area *area, u64 offset, u64 l
 	pages->nr_folios = nr;
 	index = first >> PAGE_SHIFT;
 	for (i = 0; i < nr; i++) {
+		vstellar_clear_reserved(pages->folios[i]);
 		for (; index < folio_nr_pages(pages->folios[i]) && page < pages->nr_pages; index++)
 			pages->pages[page++] = folio_page(pages->folios[i], index);
 		index = 0;

@@ -49,6 +49,10 @@ pub(super) const TESTS: &[(&str, Test)] = &[
     ("memory that is not there is not written", not_there),
     ("memory of another device is not there", of_another),
     ("memory whose file was cut off is not there", cut_off),
+    (
+        "what is written to memory that was only reserved stays",
+        reserved,
+    ),
 ];
 
 /// What is pinned at once.
@@ -334,5 +338,34 @@ fn cut_off(world: &Conformance) -> Result<()> {
     driver.machine.unmap(far, 2 * BLOCK)?;
     let left = pinned - (BLOCK >> 10);
     ensure!(pinned_kb()? == left, "{} kB stay pinned", pinned_kb()?);
+    Ok(())
+}
+
+/// Memory of the machine's that is there and was never looked at: what the device writes first is not
+/// cleared by who looks at it then.
+fn reserved(world: &Conformance) -> Result<()> {
+    let mut driver = world.driver()?;
+    let file = sys::memfd(c"reserved")?;
+    sys::reserve(&file, BLOCK)?;
+    let mapping = Mapping::new(Some(&file), BLOCK as usize)?;
+    let far = BASE + 2 * USUAL_RAM;
+    driver.machine.map(far, BLOCK, mapping.start(), false)?;
+    let places = [0, 0x5000, BLOCK - 0x1000];
+    for at in places {
+        let used = stats_at(&mut driver, far + at)?;
+        ensure!(used.len > 0, "nothing was written");
+    }
+    let mut bytes = mapping.bytes();
+    for at in places {
+        let (response, rest) = bytes[at as usize..].split_at_mut(wire::RESPONSE_MAX);
+        let answer = Response::parse(response)?;
+        ensure!(answer.cookie == 7, "what was written at {at:#x} has gone");
+        want("statistics", answer.status, Status::Ok)?;
+        response.fill(0);
+        ensure!(
+            rest[..1024].iter().all(|&byte| byte == 0),
+            "it was not empty"
+        );
+    }
     Ok(())
 }
