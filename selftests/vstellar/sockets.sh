@@ -72,6 +72,21 @@ no_more() {
 	del_device vs0 && device vs0 "$H1" "$G1"
 }
 
+# What a machine's process might pin, two blocks, does not bind the driver that comes after it.
+another_user() {
+	del_device vs0 && create vs0 && vsettings vs0 "netns=/run/netns/$H1" first-port=1 &&
+		bind vs0 vhost_vdpa || return 1
+	chmod 666 "$(vhost_of vs0)"
+	(ulimit -l 4096 && vstellar-guest limit "$(vhost_of vs0)" 4096 --user 65534) || return 1
+	unbind vs0 && bind vs0 virtio_vdpa && give_device vs0 "$G1" || return 1
+	vfull "$H2" "$G1" 10.9.0.2 60 || return 1
+	# nor does the driver leave anything to a machine
+	unbind vs0 && bind vs0 vhost_vdpa || return 1
+	vstellar-guest conformance "$(vhost_of vs0)" 10.9.0.1 --other /dev/null --small /dev/null \
+		--only "memory is pinned when it is used" || return 1
+	del_device vs0 && device vs0 "$H1" "$G1"
+}
+
 # loaded FILE: a server for load, and a client in the guest whose output is FILE
 loaded() {
 	serve "$H2" 10.9.0.2:7000 || return 1
@@ -143,7 +158,7 @@ ip -n "$H2" addr add fd09::2/64 dev v2 nodad
 device vs0 "$H1" "$G1" && device vs1 "$H2" "$G2" || ktap_exit_fail_msg "no devices"
 
 ktap_print_header
-ktap_set_plan 16
+ktap_set_plan 17
 ktap_test_result "sockets, no device" vsocket "$H2" "$H1" 10.9.0.2
 ktap_test_result "sockets, the client's a device's" vsocket "$H2" "$G1" 10.9.0.2
 ktap_test_result "sockets, the server's a device's" vsocket "$G1" "$H2" 10.9.0.1
@@ -157,6 +172,7 @@ ktap_test_result "a busy device is not kicked" few_kicks
 ktap_test_result "nobody is there" refused
 ktap_test_result "many connections" many
 ktap_test_result "no memory for more sockets" no_more
+ktap_test_result "a device that a machine had before" another_user
 ktap_test_result "devices go under load" removed
 ktap_test_result "a device goes while programs sleep" removed_idle
 ktap_test_result "the module stays while there is a socket" module_stays

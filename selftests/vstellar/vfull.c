@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vfull SERVER_NETNS CLIENT_NETNS ADDRESS: connects sockets of a device until it may not pin
- * memory for more: the next ones are refused with ENOBUFS, and all others go on. The server is
- * in one namespace, which has ADDRESS in the network; the clients are in the other, the device's.
+ * vfull SERVER_NETNS CLIENT_NETNS ADDRESS [COUNT]: connects sockets of a device until it may not
+ * pin memory for more: the next ones are refused with ENOBUFS, and all others go on. With COUNT,
+ * so many are connected, and none is refused. The server is in one namespace, which has ADDRESS
+ * in the network; the clients are in the other, the device's.
  */
 #include "../lib/pattern.h"
 #include "../lib/strack.h"
@@ -96,9 +97,19 @@ static int connected(int fd[2], size_t n)
 	return fd[1] < 0 ? fail("accept", n) : 0;
 }
 
+static int fd[MOST][2];
+
+static int connect_all(size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (connected(fd[i], i))
+			return fail("connect", i);
+	}
+	return exchange(fd, count);
+}
+
 static int full(void)
 {
-	static int fd[MOST][2];
 	size_t count = 0;
 	uint64_t end;
 	int err = 0;
@@ -129,8 +140,10 @@ static int full(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
-		fputs("usage: vfull SERVER_NETNS CLIENT_NETNS ADDRESS\n", stderr);
+	size_t count = argc == 5 ? strtoul(argv[4], NULL, 0) : 0;
+
+	if (argc < 4 || argc > 5 || count > MOST) {
+		fputs("usage: vfull SERVER_NETNS CLIENT_NETNS ADDRESS [COUNT]\n", stderr);
 		return 2;
 	}
 	server_ns = argv[1];
@@ -144,5 +157,5 @@ int main(int argc, char **argv)
 	if (server < 0 || st_address(&sa, family, address, 0) || st_bind(server, &sa) ||
 	    listen(server, MOST) || st_getsockname(server, &sa))
 		return fail("listen", 0);
-	return full();
+	return count ? connect_all(count) : full();
 }

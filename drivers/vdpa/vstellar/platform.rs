@@ -127,8 +127,8 @@ pub(crate) struct Platform {
 
 struct Inner {
     memory: DeviceMemory,
-    /// Whether `memory` has room for anything: it gets that with the first mapping.
-    in_use: bool,
+    /// For whom `memory` has room; it gets that with the first mapping.
+    mapper: Option<Mapper>,
     /// Pages that may be pinned, and that the owner of the memory may have pinned: those of the device's
     /// rules, which this kernel's may be larger than.
     quota: u64,
@@ -153,7 +153,7 @@ impl Inner {
 }
 
 /// Who maps memory, which says how many regions there will be at most.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mapper {
     /// A virtual machine: some dozens.
     Machine,
@@ -189,7 +189,7 @@ impl Platform {
             inner <- new_spinlock_irq!(Inner {
                 memory: Memory::new(Limits { regions: 0, quota: Quota::new(Room::default()) })
                     .map_err(|_| ENOMEM)?,
-                in_use: false,
+                mapper: None,
                 quota: whole_pages(quota),
                 limit: u64::MAX,
                 next: FIRST_IOVA,
@@ -198,25 +198,36 @@ impl Platform {
         })
     }
 
-    /// Makes room for regions, if that was not done yet. Process context.
+    /// Makes room for the regions of a mapper, and keeps to what that may have pinned. Process context.
+    ///
+    /// What was made for another mapper stays as long as something of it is mapped or pinned. After that
+    /// nobody knows a handle of it: the device was reset since it was another's.
     pub(crate) fn prepare(&self, mapper: Mapper) -> Result {
-        let quota = {
-            let inner = self.inner.lock();
-            if inner.in_use {
+        let limit = match mapper {
+            Mapper::Machine | Mapper::PinnedMachine => whole_pages(self.vdpa.pin_limit()),
+            Mapper::Driver => u64::MAX,
+        };
+        {
+            let mut inner = self.inner.lock();
+            inner.limit = limit;
+            inner.apply_quota();
+            if inner.mapper == Some(mapper) {
                 return Ok(());
             }
-            inner.quota()
-        };
+        }
+        // a driver in this kernel leaves what it has unmapped to whoever may sleep
+        self.settle();
         let mut memory = Memory::new(Limits {
             regions: mapper.regions(),
-            quota,
+            quota: self.inner.lock().quota(),
         })
         .map_err(|_| ENOMEM)?;
         let mut inner = self.inner.lock();
-        if !inner.in_use {
-            memory.set_quota(inner.quota());
+        if inner.memory.is_empty() {
+            memory.succeed(&inner.memory);
             core::mem::swap(&mut inner.memory, &mut memory);
-            inner.in_use = true;
+            inner.mapper = Some(mapper);
+            inner.apply_quota();
         }
         drop(inner);
         Ok(())
@@ -244,14 +255,6 @@ impl Platform {
         inner.apply_quota();
     }
 
-    /// Keeps to the `bytes` that the owner of the memory may have pinned, by letting go of what was not
-    /// used for long. Others may pin for it, too, so this is not a promise.
-    fn set_limit(&self, bytes: u64) {
-        let mut inner = self.inner.lock();
-        inner.limit = whole_pages(bytes);
-        inner.apply_quota();
-    }
-
     /// Unpins what left the cache and waits for someone who may sleep. Process context.
     pub(crate) fn settle(&self) {
         keeper::reclaim(self);
@@ -262,9 +265,8 @@ impl Platform {
         self.with(|memory| (memory.counters(), bytes_of(memory.charged())))
     }
 
-    /// Gives the device memory of a process.
+    /// Gives the device memory of a process, for which room was made.
     pub(crate) fn map_area(&self, span: Span, access: Access, area: Area) -> Result {
-        self.set_limit(self.vdpa.pin_limit());
         self.map(Region {
             span,
             access,

@@ -412,6 +412,28 @@ fn what_cannot_be_pinned_is_not_charged() {
 }
 
 #[test]
+fn another_goes_on_counting_where_one_has_ended() {
+    let host = with_ram(4);
+    let piece = get(&host, 0, 1, Access::WRITE).unwrap();
+    assert!(host.with(|memory| !memory.is_empty()));
+    host.with(|memory| memory.unmap(Span::ALL));
+    // in use, and then waiting to be unpinned
+    assert!(host.with(|memory| !memory.is_empty()));
+    host.with(|memory| memory.release(piece.held));
+    assert!(host.with(|memory| !memory.is_empty()));
+    reclaim(&host);
+    assert!(host.with(|memory| memory.is_empty()));
+
+    let next = Single::new(BLOCK_PAGES);
+    host.with(|before| next.with(|memory| memory.succeed(before)));
+    next.with(|memory| memory.map(region(0, BLOCK, Access::READ, 1)))
+        .unwrap();
+    release(&next, get(&next, 0, 1, Access::READ).unwrap().held);
+    let counters = next.with(|memory| memory.counters());
+    assert_eq!((counters.misses, counters.peak), (2, BLOCK_PAGES));
+}
+
+#[test]
 fn others_wait_for_a_pin_under_way() {
     let host = with_ram(1);
     host.with(|memory| {

@@ -239,6 +239,17 @@ impl<B, P> Memory<B, P> {
         Ok((id, region.owner))
     }
 
+    /// Whether nothing is mapped, and nothing pinned.
+    pub fn is_empty(&self) -> bool {
+        self.regions.len() == 0 && self.charged == 0
+    }
+
+    /// Goes on counting where another has ended that is empty.
+    pub fn succeed(&mut self, before: &Self) {
+        self.counters = before.counters;
+        self.progress = before.progress.wrapping_add(1);
+    }
+
     /// Whether the region is still mapped.
     pub fn is_mapped(&self, region: RegionId) -> bool {
         self.regions.get(region).is_some()
