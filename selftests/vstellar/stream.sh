@@ -28,7 +28,7 @@ defaults() {
 # What contradicts itself, or is not there, or would change under a driver.
 wrong() {
 	! vsettings vs9 2>/dev/null || { echo "no such device"; return 1; }
-	for bad in first-port=0 endpoints=0 quota=4096 quota=4194303 queues=70000 "netns=/proc/self/status"; do
+	for bad in first-port=0 endpoints=0 quota=4096 quota=4194303 quota=8589934593 queues=70000 "netns=/proc/self/status"; do
 		! settings "$bad" 2>/dev/null || { echo "$bad was taken"; return 1; }
 	done
 	! settings first-port=2000 last-port=1999 2>/dev/null || { echo "ports"; return 1; }

@@ -31,7 +31,8 @@ use crate::{
             Region,
             Room,
             Use,
-            Want, //
+            Want,
+            BLOCK_SHIFT, //
         },
         span::{
             bytes_of,
@@ -129,6 +130,8 @@ struct Inner {
     memory: DeviceMemory,
     /// For whom `memory` has room; it gets that with the first mapping.
     mapper: Option<Mapper>,
+    /// Places for blocks in `memory`, or in what will be made.
+    places: u64,
     /// Pages that may be pinned, and that the owner of the memory may have pinned: those of the device's
     /// rules, which this kernel's may be larger than.
     quota: u64,
@@ -138,11 +141,19 @@ struct Inner {
 }
 
 impl Inner {
+    /// Pages that may be pinned by who may have `limit` of them.
+    fn pages(&self, limit: u64) -> u64 {
+        let places = self.places.saturating_sub(SPARE_PLACES);
+        self.quota
+            .min(limit)
+            .min(places.saturating_mul(BLOCK_PAGES))
+    }
+
     /// What may be pinned.
     fn quota(&self) -> Quota {
         Quota::new(Room {
-            pages: self.quota.min(self.limit),
-            blocks: BLOCKS,
+            pages: self.pages(self.limit),
+            blocks: self.places,
         })
     }
 
@@ -173,8 +184,16 @@ impl Mapper {
     }
 }
 
-/// Blocks at most: twice as many as the default quota has whole ones.
-const BLOCKS: u64 = 256;
+/// Pages of a whole block.
+const BLOCK_PAGES: u64 = whole_pages(1 << BLOCK_SHIFT);
+
+/// Places for blocks that are cut to a small region, and so take little of the quota.
+const SPARE_PLACES: u64 = 128;
+
+/// As many places as a quota has use for.
+fn places(quota: u64) -> u64 {
+    quota.div_ceil(BLOCK_PAGES).saturating_add(SPARE_PLACES)
+}
 
 /// Addresses for kernel memory begin here; below, a mistake of a driver meets nothing.
 const FIRST_IOVA: u64 = 2 << 20;
@@ -190,6 +209,7 @@ impl Platform {
                 memory: Memory::new(Limits { regions: 0, quota: Quota::new(Room::default()) })
                     .map_err(|_| ENOMEM)?,
                 mapper: None,
+                places: places(whole_pages(quota)),
                 quota: whole_pages(quota),
                 limit: u64::MAX,
                 next: FIRST_IOVA,
@@ -217,9 +237,18 @@ impl Platform {
         }
         // a driver in this kernel leaves what it has unmapped to whoever may sleep
         self.settle();
+        let quota = {
+            let mut inner = self.inner.lock();
+            if !inner.memory.is_empty() {
+                return Ok(());
+            }
+            // the setting may have changed while there was something
+            inner.places = places(inner.quota);
+            inner.quota()
+        };
         let mut memory = Memory::new(Limits {
             regions: mapper.regions(),
-            quota: self.inner.lock().quota(),
+            quota,
         })
         .map_err(|_| ENOMEM)?;
         let mut inner = self.inner.lock();
@@ -227,6 +256,7 @@ impl Platform {
             memory.succeed(&inner.memory);
             core::mem::swap(&mut inner.memory, &mut memory);
             inner.mapper = Some(mapper);
+            inner.places = quota.all.blocks;
             inner.apply_quota();
         }
         drop(inner);
@@ -248,11 +278,25 @@ impl Platform {
         self.net.lock().as_ref().map(|net| f(net, &self.vdpa))
     }
 
-    /// Lets up to `quota` bytes be pinned from now on.
+    /// Lets up to `quota` bytes be pinned from now on, or as many as there are places for while something is
+    /// mapped. The device has no objects. Process context.
     pub(crate) fn set_quota(&self, quota: u64) {
+        self.settle();
         let mut inner = self.inner.lock();
         inner.quota = whole_pages(quota);
+        if inner.memory.is_empty() {
+            inner.mapper = None;
+            inner.places = places(inner.quota);
+        }
         inner.apply_quota();
+    }
+
+    /// Bytes that may be pinned: what was set, but no more than whoever has the device may pin. Others may
+    /// pin for it as well, so this is not a promise.
+    pub(crate) fn pin_quota(&self) -> u64 {
+        let limit = self.vdpa.pin_limit();
+        let pages = self.inner.lock().pages(limit);
+        bytes_of(pages)
     }
 
     /// Unpins what left the cache and waits for someone who may sleep. Process context.

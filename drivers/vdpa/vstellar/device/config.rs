@@ -92,12 +92,12 @@ impl Condition {
     }
 }
 
-/// The configuration space.
-pub(crate) fn space(settings: &Settings, condition: &Condition) -> [u8; SIZE] {
+/// The configuration space of a device that may pin `pin_quota` bytes.
+pub(crate) fn space(settings: &Settings, pin_quota: u64, condition: &Condition) -> [u8; SIZE] {
     device::config(
         &settings::limits(settings),
         &settings::policy(settings),
-        settings.pin_quota,
+        pin_quota,
         MTU,
         condition.bits(),
     )

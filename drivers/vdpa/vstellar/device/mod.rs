@@ -428,6 +428,7 @@ impl Device {
         let state = self.state.lock();
         config::space(
             &state.settings,
+            self.platform.pin_quota(),
             &Condition {
                 link_up: self.net_inode().is_some(),
                 quiesced: state.model.is_quiesced(),

@@ -20,6 +20,7 @@ use crate::{
         vstellar_zerocopy_VSTELLAR_ZEROCOPY_OFF as OFF, //
     }, //
 };
+use core::ops::RangeInclusive;
 use kernel::prelude::*;
 
 /// Set by the administrator, kept until the device goes.
@@ -38,6 +39,10 @@ const ENDPOINTS: u32 = 1 << 16;
 const MEMORY_REGIONS: u32 = 1 << 16;
 const COMPLETION_QUEUES: u32 = 1 << 16;
 
+/// Least and most bytes that a device can be allowed to pin: a block for its virtqueues and another for
+/// rings, and no more blocks than can be looked through when one has to go.
+const PIN_QUOTA: RangeInclusive<u64> = 2 << BLOCK_SHIFT..=8 << 30;
+
 /// What a device has for which nothing was set.
 pub(crate) const DEFAULT: Settings = Settings {
     address: [0; 16],
@@ -53,14 +58,13 @@ pub(crate) const DEFAULT: Settings = Settings {
     zerocopy: OFF,
 };
 
-/// Whether a device can be set like this. It has to be able to pin a block for its virtqueues and
-/// another for rings.
+/// Whether a device can be set like this.
 pub(crate) fn check(settings: &Settings) -> Result {
     let good = (1..=settings.last_port).contains(&settings.first_port)
         && (1..=ENDPOINTS).contains(&settings.max_endpoints)
         && settings.max_memory_regions <= MEMORY_REGIONS
         && (1..=COMPLETION_QUEUES).contains(&settings.max_completion_queues)
-        && settings.pin_quota >= 2 << BLOCK_SHIFT
+        && PIN_QUOTA.contains(&settings.pin_quota)
         && lending(settings).is_some();
     if good {
         Ok(())

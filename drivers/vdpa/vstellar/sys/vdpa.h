@@ -51,7 +51,7 @@ u32 vstellar_c_take_kicks(struct vstellar_vdpa *vs, u16 index);
 
 /* whether the device has the memory of a process (use_va) */
 bool vstellar_c_has_mm(const struct vstellar_vdpa *vs);
-/* pages that it may have pinned; while it maps some */
+/* pages that it may have pinned; when it maps some, or looks at the configuration space */
 u64 vstellar_c_pin_limit(const struct vstellar_vdpa *vs);
 
 /* The module stays while a device is at work; false if it is on its way out. */

@@ -2,7 +2,7 @@
 
 //! A host that pins nothing but keeps account of it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use vstellar_core::{
     access::Access,
@@ -73,6 +73,8 @@ pub struct Single {
     pub memory: RefCell<TestMemory>,
     pub pinned: RefCell<Pinned>,
     pub refuse: RefCell<Option<PinError>>,
+    /// Pages that the host lets it pin, whatever the quota is.
+    pub limit: Cell<u64>,
 }
 
 impl Single {
@@ -85,6 +87,7 @@ impl Single {
             memory: RefCell::new(TestMemory::new(limits).unwrap()),
             pinned: RefCell::default(),
             refuse: RefCell::new(None),
+            limit: Cell::new(u64::MAX),
         }
     }
 }
@@ -98,9 +101,11 @@ impl Keeper for Single {
     }
 
     fn pin(&self, fault: &Fault<u64>) -> Result<u64, PinError> {
+        let mut pinned = self.pinned.borrow_mut();
         match *self.refuse.borrow() {
             Some(error) => Err(error),
-            None => Ok(self.pinned.borrow_mut().pin(fault.len)),
+            None if pinned.pages + fault.len / 4096 > self.limit.get() => Err(PinError::Quota),
+            None => Ok(pinned.pin(fault.len)),
         }
     }
 

@@ -412,6 +412,35 @@ fn what_cannot_be_pinned_is_not_charged() {
 }
 
 #[test]
+fn the_cache_keeps_to_what_the_host_lets_it_pin() {
+    let host = with_ram(8);
+    host.limit.set(3 * BLOCK_PAGES);
+    let used = get(&host, 0, 1, Access::READ).unwrap();
+    for block in 1..6 {
+        release(
+            &host,
+            get(&host, block * BLOCK, 1, Access::READ).unwrap().held,
+        );
+    }
+    assert_eq!(host.pinned.borrow().pages, 3 * BLOCK_PAGES);
+    let counters = host.with(|memory| memory.counters());
+    assert_eq!((counters.evictions, counters.failures), (3, 0));
+    // somebody else has pinned more meanwhile
+    host.limit.set(2 * BLOCK_PAGES);
+    let other = get(&host, 6 * BLOCK, 1, Access::READ).unwrap();
+    assert_eq!(host.pinned.borrow().pages, 2 * BLOCK_PAGES);
+    // and what is in use stays
+    assert_eq!(
+        get(&host, 7 * BLOCK, 1, Access::READ),
+        Err(MemoryError::Quota)
+    );
+    assert_eq!(host.with(|memory| memory.charged()), 2 * BLOCK_PAGES);
+    release(&host, used.held);
+    release(&host, get(&host, 7 * BLOCK, 1, Access::READ).unwrap().held);
+    release(&host, other.held);
+}
+
+#[test]
 fn another_goes_on_counting_where_one_has_ended() {
     let host = with_ram(4);
     let piece = get(&host, 0, 1, Access::WRITE).unwrap();

@@ -32,6 +32,7 @@ use anyhow::Result;
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
+use vhost::vdpa::VhostVdpa;
 use virtio_queue::desc::split::Descriptor;
 use vstellar_core::control::Op;
 use vstellar_core::status::Status;
@@ -54,6 +55,9 @@ pub(super) const TESTS: &[(&str, Test)] = &[
         reserved,
     ),
 ];
+
+/// Where the configuration space says how much may be pinned.
+const PIN_QUOTA: u32 = 40;
 
 /// What is pinned at once.
 const BLOCK: u64 = 2 << 20;
@@ -188,6 +192,10 @@ fn filled(world: &Conformance) -> Result<()> {
 /// Uses more of memory than may be pinned.
 pub(crate) fn use_all(device: &Path, most_kb: u64) -> Result<()> {
     let machine = Machine::start(device, Ram::new(USUAL_RAM)?, FEATURES)?;
+    let mut quota = [0; 8];
+    machine.vdpa().get_config(PIN_QUOTA, &mut quota)?;
+    let quota = u64::from_le_bytes(quota);
+    ensure!(quota == most_kb << 10, "it says {quota} bytes");
     let mut driver = Driver::silent(machine);
     driver.order(Op::Hello, 0, &wire::hello())?;
     for at in (0..3 * USUAL_RAM).step_by(BLOCK as usize) {

@@ -88,7 +88,13 @@ pub fn acquire<K: Keeper>(keeper: &K, want: &Want) -> Result<Piece, MemoryError>
 }
 
 fn pin<K: Keeper>(keeper: &K, fault: Fault<K::Backing>) -> Result<Piece, MemoryError> {
-    let pinned = keeper.pin(&fault);
+    let mut pinned = keeper.pin(&fault);
+    // What others have pinned counts against the host's limits as well: then the cache has to be smaller
+    // than its quota.
+    while matches!(pinned, Err(PinError::Quota)) && keeper.with(Memory::evict) {
+        reclaim(keeper);
+        pinned = keeper.pin(&fault);
+    }
     let completion = keeper.with(|memory| memory.complete(fault, pinned));
     keeper.wake();
     match completion {

@@ -238,11 +238,9 @@ impl<B: Clone, P> Memory<B, P> {
         while !fits(self, self.charged.saturating_sub(self.leaving))
             || (!has_place && self.leaving == 0)
         {
-            let Some(oldest) = self.blocks.oldest_idle() else {
+            if !self.evict() {
                 break;
-            };
-            self.drop_idle(oldest);
-            self.counters.evictions = self.counters.evictions.saturating_add(1);
+            }
         }
         if self.blocks.has_loose() {
             Ok(Some(Resolution::Reclaim))
@@ -367,6 +365,16 @@ impl<B, P> Memory<B, P> {
         self.charged = self.charged.saturating_sub(charge.0);
         self.leaving = self.leaving.saturating_sub(charge.0);
         self.advance();
+    }
+
+    /// Lets go of the block that was idle for longest; `false` if there is none.
+    pub(super) fn evict(&mut self) -> bool {
+        let Some(oldest) = self.blocks.oldest_idle() else {
+            return false;
+        };
+        self.drop_idle(oldest);
+        self.counters.evictions = self.counters.evictions.saturating_add(1);
+        true
     }
 
     /// A block that nobody uses leaves the cache.
