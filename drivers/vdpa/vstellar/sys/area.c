@@ -13,6 +13,7 @@
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
 #include <linux/kref.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
@@ -226,17 +227,14 @@ static int vstellar_pin_file(const struct vstellar_area *area, u64 offset, u64 l
 	return -EFAULT;
 }
 
-int vstellar_c_pin(struct vstellar_area *area, u64 offset, u64 len, bool writable,
-		   struct vstellar_pages **out)
+static int vstellar_pin(const struct vstellar_area *area, u64 offset, u64 len,
+			struct vstellar_pages **out)
 {
 	const unsigned int nr = len >> PAGE_SHIFT;
 	struct vstellar_pages *pages;
 	unsigned int i;
 	int err;
 
-	if (!nr || !PAGE_ALIGNED(offset | len) || offset > area->size ||
-	    len > area->size - offset || (writable && !area->writable))
-		return -EFAULT;
 	pages = kvzalloc_flex(*pages, pages, nr, GFP_KERNEL_ACCOUNT);
 	if (!pages)
 		return -ENOMEM;
@@ -265,6 +263,29 @@ int vstellar_c_pin(struct vstellar_area *area, u64 offset, u64 len, bool writabl
 free:
 	kvfree(pages->folios);
 	kvfree(pages);
+	return err;
+}
+
+/*
+ * What the owner has not touched yet becomes its memory here. It is charged to the owner's
+ * memory cgroup as if it had, though this is a thread of the kernel.
+ */
+int vstellar_c_pin(struct vstellar_area *area, u64 offset, u64 len, bool writable,
+		   struct vstellar_pages **out)
+{
+	struct mem_cgroup *memcg, *old;
+	int err;
+
+	if (len < PAGE_SIZE || !PAGE_ALIGNED(offset | len) || offset > area->size ||
+	    len > area->size - offset || (writable && !area->writable))
+		return -EFAULT;
+	if (!area->file)
+		return vstellar_pin(area, offset, len, out);
+	memcg = get_mem_cgroup_from_mm(area->mm);
+	old = set_active_memcg(memcg);
+	err = vstellar_pin(area, offset, len, out);
+	set_active_memcg(old);
+	mem_cgroup_put(memcg);
 	return err;
 }
 
