@@ -139,7 +139,12 @@ fn add_pages(
     let mut done = 0;
     while done < piece.span.len() {
         let offset = piece.offset.saturating_add(done);
-        let found = memory.with(|memory| memory.pages(&piece.held)?.page_ref(offset));
+        // memory of the kernel is its owner's again when it was unmapped
+        let found = memory.with(|memory| {
+            let dying = memory.is_dying(&piece.held);
+            let pages = memory.pages(&piece.held).filter(|_| !dying)?;
+            pages.page_ref(offset)
+        });
         let found = found.ok_or(MemoryError::Failed)?;
         pages.push(found).map_err(|_| MemoryError::Quota)?;
         // to where the next page begins
