@@ -250,6 +250,9 @@ static int vsg_check(struct virtio_device *vdev)
 	u32 magic;
 	u16 least, stride;
 
+	/* one of PCI may have no configuration */
+	if (!vdev->config->get)
+		return -ENODEV;
 	virtio_cread_le(vdev, struct virtio_vstellar_config, magic, &magic);
 	if (magic != VIRTIO_VSTELLAR_MAGIC)
 		return -ENODEV;
