@@ -90,8 +90,9 @@ static void vsg_device_stop(struct vsg_device *dev)
 	spin_unlock_bh(&dev->lock);
 	/* nobody is at a kick any more */
 	synchronize_rcu();
-	virtio_reset_device(dev->vdev);
+	/* nor does it give event buffers back: virtqueues are not kicked while they are reset */
 	disable_work_sync(&dev->bh);
+	virtio_reset_device(dev->vdev);
 	vsg_commands_cancel(dev);
 	vsg_sockets_fail(dev);
 	vsg_memory_unmap(dev);
