@@ -154,7 +154,11 @@ static void vsg_remove(struct virtio_device *vdev)
 	struct vsg_device *dev = vdev->priv;
 
 	strack_provider_unregister(&dev->provider);
-	vsg_device_detach(dev);
+	/* where it did not wake up well, the attempt has left it with a status */
+	if (dev->detached)
+		virtio_reset_device(vdev);
+	else
+		vsg_device_detach(dev);
 	vdev->priv = NULL;
 	kref_put(&dev->ref, vsg_device_free);
 }
