@@ -16,6 +16,7 @@
  *	drain		until all is acknowledged
  *	shut		shutdown(SHUT_WR)	reset	closes with SO_LINGER 0
  *	close		closes			info	prints the numbers
+ *	disconnect	connect(AF_UNSPEC)
  *	paths=N		sets STRACK_PATHS
  *	sleep=MS	sleeps			pause	sleeps until killed
  *	touch=FILE	makes the file		wait=FILE	until it is there
@@ -180,6 +181,13 @@ static bool result(const char *command, int ret)
 	return true;
 }
 
+static bool do_disconnect(const char *command)
+{
+	struct sockaddr_strack none = { .sst_family = AF_UNSPEC };
+
+	return result(command, st_connect(fd, &none));
+}
+
 static bool do_info(void)
 {
 	printf("%" PRIu64 " info ", real_ns());
@@ -230,6 +238,8 @@ static bool step(const char *command)
 		return do_reset(command);
 	if (IS("close"))
 		return result(command, close(fd));
+	if (IS("disconnect"))
+		return do_disconnect(command);
 	if (IS("info"))
 		return do_info();
 	if (IS("wait"))

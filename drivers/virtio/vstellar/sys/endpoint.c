@@ -241,11 +241,11 @@ static bool vsg_is_free(struct vsg_sock *vs)
 	return !vsg_is_lent(vs);
 }
 
-/* The same, and waits for a moment until it has. The socket has a file. */
+/* The same, and waits for a moment until it has. */
 void vsg_endpoint_drain(struct vsg_sock *vs)
 {
 	if (vsg_endpoint_abort(vs))
-		wait_event_timeout(*sk_sleep(&vs->sk), vsg_is_free(vs), VSG_DRAIN);
+		wait_event_timeout(vs->progress, vsg_is_free(vs), VSG_DRAIN);
 }
 
 /* Where bytes to send are, in the order of the ring. */

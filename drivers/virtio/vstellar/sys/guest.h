@@ -209,6 +209,8 @@ enum vsg_phase {
  * @doorbell: its doorbell
  * @failed: the connection has failed, or the device
  * @reaping: the socket is closed, and its endpoint waits until all is sent
+ * @progress: who waits for the device without regard to signals, which sleepers of
+ *	@sk are woken by alone
  * @children: of a listener: connections to be accepted
  * @sibling: in the listener's @children
  * @accept_work: of a listener: takes connections from the device
@@ -239,6 +241,7 @@ struct vsg_sock {
 	struct virtio_vstellar_slot *doorbell;
 	bool failed;
 	bool reaping;
+	wait_queue_head_t progress;
 	struct list_head children;
 	struct list_head sibling;
 

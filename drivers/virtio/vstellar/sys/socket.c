@@ -40,6 +40,12 @@ void vsg_work_later(struct vsg_sock *vs, struct delayed_work *work, unsigned lon
 
 /* --- what happens to a socket --------------------------------------------- */
 
+static void vsg_progress(struct vsg_sock *vs)
+{
+	if (wq_has_sleeper(&vs->progress))
+		wake_up(&vs->progress);
+}
+
 /* A connection attempt has succeeded; @closed: and both directions have ended. */
 void vsg_sock_connected(struct vsg_sock *vs, bool closed)
 {
@@ -74,6 +80,7 @@ void vsg_sock_failed(struct vsg_sock *vs, int err)
 	if (vs->reaping && vsg_done_with(vs))
 		vsg_work_later(vs, &vs->reap, 0);
 	spin_unlock_bh(&vs->lock);
+	vsg_progress(vs);
 	if (!first)
 		return;
 	sk->sk_state_change(sk);
@@ -108,6 +115,7 @@ void vsg_sock_sent(struct vsg_sock *vs)
 	if (done && vs->reaping)
 		vsg_work_later(vs, &vs->reap, 0);
 	spin_unlock_bh(&vs->lock);
+	vsg_progress(vs);
 	/* close() lingers until then, and asks for no room */
 	if (done)
 		sk->sk_state_change(sk);
@@ -290,6 +298,7 @@ static void vsg_sock_init(struct vsg_sock *vs, struct vsg_device *dev)
 {
 	memset((void *)vs + sizeof(vs->sk), 0, sizeof(*vs) - sizeof(vs->sk));
 	spin_lock_init(&vs->lock);
+	init_waitqueue_head(&vs->progress);
 	INIT_LIST_HEAD(&vs->children);
 	INIT_LIST_HEAD(&vs->sibling);
 	INIT_DELAYED_WORK(&vs->accept_work, vsg_accept_work);
