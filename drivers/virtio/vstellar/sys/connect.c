@@ -242,8 +242,11 @@ int vsg_listen(struct socket *sock, int backlog)
 	vs->phase = VSG_LISTENING;
 	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
 	spin_lock_bh(&vs->lock);
-	WRITE_ONCE(sk->sk_shutdown, 0);
-	WRITE_ONCE(sk->sk_state, TCP_LISTEN);
+	/* the device may have gone since it has answered, and who sleeps was told so */
+	if (!vs->failed) {
+		WRITE_ONCE(sk->sk_shutdown, 0);
+		WRITE_ONCE(sk->sk_state, TCP_LISTEN);
+	}
 	spin_unlock_bh(&vs->lock);
 	/* some may have come before it was known where to put them */
 	vsg_work_later(vs, &vs->accept_work, 0);
