@@ -137,6 +137,15 @@ removed_idle() {
 	device vs0 "$H1" "$G1"
 }
 
+# Who listens is told, and has nothing of what it was taken away.
+removed_listening() {
+	vsocket --gone "$G1" >"$TMP/gone" 2>&1 &
+	program=$!
+	wait_line "$TMP/gone" ready && del_device vs0 || { cat "$TMP/gone"; return 1; }
+	wait_exit "$program" 20000 || { cat "$TMP/gone"; return 1; }
+	device vs0 "$H1" "$G1"
+}
+
 # With a socket open the module stays; with none, it goes.
 module_stays() {
 	talk -n "$G1" listen 0.0.0.0 7100 eof >"$TMP/accept" 2>&1 &
@@ -158,7 +167,7 @@ ip -n "$H2" addr add fd09::2/64 dev v2 nodad
 device vs0 "$H1" "$G1" && device vs1 "$H2" "$G2" || ktap_exit_fail_msg "no devices"
 
 ktap_print_header
-ktap_set_plan 17
+ktap_set_plan 18
 ktap_test_result "sockets, no device" vsocket "$H2" "$H1" 10.9.0.2
 ktap_test_result "sockets, the client's a device's" vsocket "$H2" "$G1" 10.9.0.2
 ktap_test_result "sockets, the server's a device's" vsocket "$G1" "$H2" 10.9.0.1
@@ -175,5 +184,6 @@ ktap_test_result "no memory for more sockets" no_more
 ktap_test_result "a device that a machine had before" another_user
 ktap_test_result "devices go under load" removed
 ktap_test_result "a device goes while programs sleep" removed_idle
+ktap_test_result "a device goes while a program listens" removed_listening
 ktap_test_result "the module stays while there is a socket" module_stays
 ktap_finished

@@ -5,6 +5,9 @@
  * network, and a client in the other, in one process. KTAP, one line a case.
  *
  * The same cases between two namespaces without a device prove the expectations.
+ *
+ * vsocket --gone NETNS: what it may expect when the device of its sockets goes. Says
+ * "ready" when it is time to take it away.
  */
 #include <poll.h>
 #include <signal.h>
@@ -453,10 +456,33 @@ static void undone(void)
 	TRUE(!st_connect(fd, &sa));
 }
 
-static const struct {
+/* What listens goes on to, with the name that it had, even though nobody comes any more. */
+static void gone(void)
+{
+	struct sockaddr_strack before, after;
+	int fd = new_socket(client_ns, 0);
+
+	/* not bound before: the name is listen()'s */
+	need(listen(fd, 4), "listen");
+	TRUE(!st_getsockname(fd, &before) && before.sst_port);
+	ktap_diag("ready");
+	TRUE(wait_for(fd, POLLIN) & POLLERR);
+	ERR(listen(fd, 8), ENETDOWN);
+	TRUE(!st_getsockname(fd, &after) && !memcmp(&before, &after, sizeof(after)));
+	ERR(accept(fd, NULL, NULL), ENETDOWN);
+	ERR(accept(fd, NULL, NULL), ENETDOWN);
+}
+
+struct test {
 	const char *name;
 	void (*run)(void);
-} cases[] = {
+};
+
+static const struct test gone_cases[] = {
+	{ "a listener's device goes", gone },
+};
+
+static const struct test cases[] = {
 	{ "names of both ends", names },
 	{ "calls that cannot be", wrong_calls },
 	{ "connect(), refused, and again", refused },
@@ -476,7 +502,7 @@ static const struct {
 	{ "connect() undone", undone },
 };
 
-static bool run(size_t i)
+static bool run(const struct test *test)
 {
 	int status;
 	pid_t pid;
@@ -486,7 +512,7 @@ static bool run(size_t i)
 	if (!pid) {
 		setvbuf(stdout, NULL, _IOLBF, 0);
 		alarm(slow(30));
-		cases[i].run();
+		test->run();
 		exit(failures ? KSFT_FAIL : KSFT_PASS);
 	}
 	waitpid(pid, &status, 0);
@@ -495,18 +521,27 @@ static bool run(size_t i)
 	return !status;
 }
 
+static int run_all(const struct test *tests, size_t count)
+{
+	family = strack_family();
+	ktap_plan(count);
+	for (size_t i = 0; i < count; i++)
+		ktap_result(run(&tests[i]), tests[i].name);
+	return ktap_finish();
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "--gone")) {
+		client_ns = argv[2];
+		return run_all(gone_cases, ARRAY_SIZE(gone_cases));
+	}
 	if (argc != 4) {
-		fputs("usage: vsocket SERVER_NETNS CLIENT_NETNS ADDRESS\n", stderr);
+		fputs("usage: vsocket SERVER_NETNS CLIENT_NETNS ADDRESS | --gone NETNS\n", stderr);
 		return 2;
 	}
 	server_ns = argv[1];
 	client_ns = argv[2];
 	address = argv[3];
-	family = strack_family();
-	ktap_plan(ARRAY_SIZE(cases));
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		ktap_result(run(i), cases[i].name);
-	return ktap_finish();
+	return run_all(cases, ARRAY_SIZE(cases));
 }

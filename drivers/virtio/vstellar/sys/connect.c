@@ -219,7 +219,8 @@ static int vsg_listen_start(struct vsg_sock *vs, int backlog)
 	if (!err)
 		return 0;
 close:
-	if (vs->key && !vs->bound_by_user)
+	/* a listener remains what it is */
+	if (vs->key && !vs->bound_by_user && vs->phase == VSG_IDLE)
 		vsg_endpoint_close(vs, true);
 	return err;
 }
