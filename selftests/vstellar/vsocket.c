@@ -456,6 +456,26 @@ static void undone(void)
 	TRUE(!st_connect(fd, &sa));
 }
 
+/* Whatever was asked for meanwhile, what remains of an address is what bind() was given. */
+static void undone_name(void)
+{
+	struct sockaddr_strack sa, any, own, none = { .sst_family = AF_UNSPEC };
+	int server = listener(&sa, 4), fd = new_socket(client_ns, 0), child;
+
+	st_address(&any, family, NULL, 0);
+	need(st_bind(fd, &any), "bind");
+	TRUE(!st_getsockname(fd, &any) && any.sst_port);
+	need(st_connect(fd, &sa), "connect");
+	child = need(accept(server, NULL, NULL), "accept");
+	TRUE(!st_getsockname(fd, &own) && own.sst_port == any.sst_port);
+	TRUE(memcmp(own.sst_addr, any.sst_addr, sizeof(own.sst_addr)));
+	TRUE(!st_connect(fd, &none));
+	TRUE(!st_getsockname(fd, &own) && !memcmp(&own, &any, sizeof(own)));
+	close(child);
+	TRUE(!listen(fd, 4));
+	TRUE(!st_getsockname(fd, &own) && !memcmp(&own, &any, sizeof(own)));
+}
+
 /* What listens goes on to, with the name that it had, even though nobody comes any more. */
 static void gone(void)
 {
@@ -500,6 +520,7 @@ static const struct test cases[] = {
 	{ "SO_LINGER", lingering },
 	{ "accept() that ends", interrupted_accept },
 	{ "connect() undone", undone },
+	{ "connect() undone, after getsockname()", undone_name },
 };
 
 static bool run(const struct test *test)

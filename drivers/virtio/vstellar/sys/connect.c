@@ -307,7 +307,7 @@ static struct vsg_sock *vsg_take_connection(struct vsg_sock *vs, int *err)
 		return NULL;
 	}
 	child->peer = resp.peer;
-	child->local = resp.local;
+	child->name = resp.local;
 	child->named = true;
 	return child;
 }

@@ -328,7 +328,7 @@ bool vsg_endpoint_name(struct vsg_sock *vs, struct virtio_vstellar_addr *local)
 	struct virtio_vstellar_ep_query_resp resp;
 	u8 state = READ_ONCE(vs->sk.sk_state);
 
-	*local = vs->local;
+	*local = vs->named ? vs->name : vs->local;
 	if (vs->named || !vs->handle || vs->phase != VSG_ACTIVE ||
 	    (state != TCP_ESTABLISHED && state != TCP_SYN_SENT) ||
 	    vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_QUERY, &vs->handle, NULL, 0, &resp,
@@ -337,7 +337,7 @@ bool vsg_endpoint_name(struct vsg_sock *vs, struct virtio_vstellar_addr *local)
 	*local = resp.local;
 	/* if the attempt fails, it is bind() that counts */
 	if (state == TCP_ESTABLISHED) {
-		vs->local = resp.local;
+		vs->name = resp.local;
 		vs->named = true;
 	}
 	return true;

@@ -190,12 +190,13 @@ enum vsg_phase {
  * @dev: the device that its namespace had when it was made; holds a reference
  * @phase: what it is at. This and what follows under the socket lock, up to @lock
  * @told: connect() has told its caller how it ended, or there was none
- * @bound: it has the address @local
+ * @bound: its endpoint has the address @local
  * @bound_by_user: bind() gave it that
  * @v6only: IPV6_V6ONLY
- * @local: its address
- * @peer: the other end's
- * @named: @local and @peer are those of the connection
+ * @local: what bind() or listen() gave it; the address may be any
+ * @name: its end of the connection, if @named
+ * @peer: the other end
+ * @named: the device was asked for @name, or has said it
  * @handle: the device's name for the endpoint; zero if there is none
  * @key: its own name of it, in events and completions
  * @slot: doorbell slot
@@ -225,6 +226,7 @@ struct vsg_sock {
 	bool bound_by_user;
 	bool v6only;
 	struct virtio_vstellar_addr local;
+	struct virtio_vstellar_addr name;
 	struct virtio_vstellar_addr peer;
 	bool named;
 	u32 handle;
