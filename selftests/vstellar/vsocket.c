@@ -476,6 +476,37 @@ static void undone_name(void)
 	TRUE(!st_getsockname(fd, &own) && !memcmp(&own, &any, sizeof(own)));
 }
 
+/* A listener of IPv6 alone: nobody comes to it by IPv4, and by IPv6 everybody does. */
+static void v6only(void)
+{
+	int server = new_socket(server_ns, SOCK_NONBLOCK), fd, one = 1;
+	struct sockaddr_strack sa, any;
+	char byte;
+
+	TRUE(!setsockopt(server, SOL_IPV6, IPV6_V6ONLY, &one, sizeof(one)));
+	st_address(&any, family, NULL, 0);
+	need(st_bind(server, &any), "bind");
+	need(listen(server, 4), "listen");
+	need(st_getsockname(server, &any), "getsockname");
+	st_address(&sa, family, address, ntohs(any.sst_port));
+	fd = new_socket(client_ns, 0);
+	if (strchr(address, ':')) {
+		TRUE(!st_connect(fd, &sa));
+		TRUE(wait_for(server, POLLIN) == POLLIN);
+		TRUE(accept(server, NULL, NULL) >= 0);
+		return;
+	}
+	/* a device's host has accepted it before the guest says no */
+	if (!st_connect(fd, &sa)) {
+		TRUE(wait_for(fd, POLLIN) & POLLERR);
+		ERR(recv(fd, &byte, 1, MSG_DONTWAIT), ECONNRESET);
+	} else {
+		TRUE(errno == ECONNREFUSED);
+	}
+	ERR(accept(server, NULL, NULL), EAGAIN);
+	TRUE(!(mask(server, 0) & POLLIN));
+}
+
 /* What listens goes on to, with the name that it had, even though nobody comes any more. */
 static void gone(void)
 {
@@ -521,6 +552,7 @@ static const struct test cases[] = {
 	{ "accept() that ends", interrupted_accept },
 	{ "connect() undone", undone },
 	{ "connect() undone, after getsockname()", undone_name },
+	{ "IPV6_V6ONLY", v6only },
 };
 
 static bool run(const struct test *test)

@@ -312,6 +312,12 @@ static struct vsg_sock *vsg_take_connection(struct vsg_sock *vs, int *err)
 	return child;
 }
 
+/* The device's listener does not know of IPV6_V6ONLY. */
+static bool vsg_is_unwanted(struct vsg_sock *vs, struct vsg_sock *child)
+{
+	return vs->v6only && vsg_is_v4(&child->peer);
+}
+
 /* The device has a connection, or has had one when there was no place for it here. */
 void vsg_accept_work(struct work_struct *work)
 {
@@ -325,6 +331,11 @@ void vsg_accept_work(struct work_struct *work)
 		child = vsg_take_connection(vs, &err);
 		if (!child)
 			break;
+		any = true;
+		if (vsg_is_unwanted(vs, child)) {
+			vsg_abandon(child);
+			continue;
+		}
 		spin_lock_bh(&vs->lock);
 		list_add_tail(&child->sibling, &vs->children);
 		sk_acceptq_added(sk);
