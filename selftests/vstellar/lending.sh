@@ -279,6 +279,57 @@ driver_undoes() {
 	move -c "$G1" -s "$H2" 10.9.0.2
 }
 
+# leaves: connections of G1 are undone, whose packets are stuck in the cable until all of them
+# are. Each gives back what it had when the packets are gone.
+leaves() {
+	local peers='' clients='' rc=0 i commands
+	cable netem limit 10000 delay 5ms && rm -f "$TMP/go" "$TMP/undo" || return 1
+	for i in 1 2 3 4; do
+		talk -n "$H2" listen 10.9.0.2 "730$i" pause >"$TMP/peer$i" 2>&1 &
+		peers="$peers $!"
+		wait_line "$TMP/peer$i" 'listen ok' || { cat "$TMP/peer$i"; rc=1; }
+		talk -n "$G1" connect 10.9.0.2 "730$i" "wait=$TMP/go" send=16384 "wait=$TMP/undo" \
+			disconnect >"$TMP/out$i" 2>&1 &
+		clients="$clients $!"
+		wait_line "$TMP/out$i" 'connect ok' || { cat "$TMP/out$i"; rc=1; }
+	done
+	cable netem limit 10000 delay 100s && : >"$TMP/go" || rc=1
+	busywait 20000 all_lent || { echo "not all is on loan"; vsettings vs1; rc=1; }
+	: >"$TMP/undo"
+	for i in $clients; do
+		wait_exit "$i" 20000 || { cat "$TMP"/out?; rc=1; }
+	done
+	lent vs1 || { echo "nothing is on loan"; rc=1; }
+	commands=$(attribute vs1 commands)
+	cable pfifo
+	# one command for each that is taken away
+	busywait 20000 commanded $((commands + 4)) || { echo "endpoints stay"; vsettings vs1; rc=1; }
+	for i in $peers; do
+		kill "$i"
+		wait "$i" 2>/dev/null
+	done
+	return "$rc"
+}
+
+# What the four have sent.
+all_lent() {
+	[ "$(setting lent vs1)" = 65536 ]
+}
+
+# commanded COUNT: at least
+commanded() {
+	[ "$(attribute vs1 commands)" -ge "$1" ]
+}
+
+# What was given back is used again, and no further memory.
+driver_leaves() {
+	leaves || return 1
+	before=$(setting pinned vs1)
+	leaves || return 1
+	[ "$(setting pinned vs1)" -le "$before" ] || { echo "$before was pinned"; vsettings vs1; return 1; }
+	busywait 20000 nothing_lent vs1
+}
+
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 exec 3>&1
@@ -286,7 +337,7 @@ setup_hosts
 setup_ns G1
 
 ktap_print_header
-ktap_set_plan 15
+ktap_set_plan 16
 ktap_test_result "nothing is lent unless somebody says so" off
 ktap_test_result "streams out of lent memory are whole" whole
 ktap_test_result "lent in small pieces" pieces
@@ -302,4 +353,5 @@ ktap_test_result "programs of a guest's namespace" programs
 ktap_test_result "the driver's device goes with bytes on loan" driver_loses
 ktap_test_result "connections are reset with bytes on loan" driver_aborts
 ktap_test_result "connections are undone with bytes on loan" driver_undoes
+ktap_test_result "connections are undone with bytes stuck on loan" driver_leaves
 ktap_finished

@@ -59,7 +59,8 @@ int vsg_bind(struct socket *sock, struct sockaddr_unsized *uaddr, int len)
 
 /*
  * Makes the socket what it was before connect() or listen(): what bind() has given it
- * remains, with an endpoint that is new, if it still can be had.
+ * remains, with an endpoint that is new, if it still can be had. If something was sent,
+ * vsg_endpoint_leave() comes before this.
  */
 static void vsg_undo(struct vsg_sock *vs)
 {
@@ -68,7 +69,6 @@ static void vsg_undo(struct vsg_sock *vs)
 
 	/* whoever waits for something of the connection learns that it is gone */
 	sk->sk_disconnects++;
-	vsg_endpoint_drain(vs);
 	vsg_endpoint_close(vs, true);
 	vs->phase = VSG_IDLE;
 	vs->told = false;
@@ -130,6 +130,9 @@ static int vsg_connect_finish(struct vsg_sock *vs)
 		vs->told = true;
 		return 0;
 	}
+	err = vsg_endpoint_leave(vs);
+	if (err)
+		return err;
 	err = sock_error(&vs->sk);
 	vsg_undo(vs);
 	/* the program may have fetched the error with SO_ERROR */
@@ -138,12 +141,18 @@ static int vsg_connect_finish(struct vsg_sock *vs)
 
 static int vsg_disconnect(struct vsg_sock *vs)
 {
+	int err;
+
 	if (vs->phase == VSG_LISTENING) {
 		vsg_unlisten(vs);
 		return 0;
 	}
-	if (vs->phase == VSG_ACTIVE)
+	if (vs->phase == VSG_ACTIVE) {
+		err = vsg_endpoint_leave(vs);
+		if (err)
+			return err;
 		vsg_undo(vs);
+	}
 	sock_error(&vs->sk);
 	return 0;
 }

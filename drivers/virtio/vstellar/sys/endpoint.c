@@ -10,7 +10,7 @@
 
 #include "guest.h"
 
-/* How long an aborted connection may keep a program for its packets. */
+/* How long an undone connection may keep a program for its packets. */
 #define VSG_DRAIN	HZ
 
 /*
@@ -241,11 +241,72 @@ static bool vsg_is_free(struct vsg_sock *vs)
 	return !vsg_is_lent(vs);
 }
 
-/* The same, and waits for a moment until it has. */
-void vsg_endpoint_drain(struct vsg_sock *vs)
+/* It is nobody's, or another's. */
+static void vsg_endpoint_gone(struct vsg_sock *vs)
 {
-	if (vsg_endpoint_abort(vs))
+	vs->key = 0;
+	vs->bound = false;
+	vs->named = false;
+	sock_put(&vs->sk);
+}
+
+/* Makes the endpoint of @vs that of @heir, which has none. */
+static void vsg_endpoint_inherit(struct vsg_sock *heir, struct vsg_sock *vs)
+{
+	struct vsg_device *dev = vs->dev;
+
+	/* it finds out whose completions it reads, and then does something about it */
+	disable_work_sync(&dev->bh);
+	sock_hold(&heir->sk);
+	/* replaces what is there, for which no memory is needed */
+	xa_store_bh(&dev->sockets, vs->key, heir, GFP_KERNEL);
+	heir->key = vs->key;
+	heir->handle = vs->handle;
+	heir->slot = vs->slot;
+	heir->cq = vs->cq;
+	heir->block = vs->block;
+	heir->large = vs->large;
+	spin_lock_bh(&vs->lock);
+	heir->queues = vs->queues;
+	heir->doorbell = vs->doorbell;
+	/* it was reset, though that may be yet to be heard */
+	heir->failed = true;
+	vs->queues = NULL;
+	vs->doorbell = NULL;
+	spin_unlock_bh(&vs->lock);
+	enable_and_queue_work(system_bh_wq, &dev->bh);
+	vs->handle = 0;
+	vs->large.arena = NULL;
+	vs->block.arena = NULL;
+	vsg_endpoint_gone(vs);
+}
+
+/*
+ * Resets a connection that is to be undone, and leaves it without an endpoint if the
+ * device may be sending from its memory: another socket without a file has that then, and
+ * waits. An address that bind() has given is free when the endpoint is gone, so that a
+ * while is waited here for it. -ENOBUFS if there is no memory for that, and then nothing
+ * has changed.
+ */
+int vsg_endpoint_leave(struct vsg_sock *vs)
+{
+	struct vsg_sock *heir;
+
+	if (!vsg_is_lent(vs))
+		return 0;
+	/* first: what is lent must not be left to nobody */
+	heir = vsg_child_new(vs);
+	if (!heir)
+		return -ENOBUFS;
+	if (vsg_endpoint_abort(vs) && vs->bound_by_user)
 		wait_event_timeout(vs->progress, vsg_is_free(vs), VSG_DRAIN);
+	if (vsg_is_lent(vs)) {
+		vsg_endpoint_inherit(heir, vs);
+		vsg_reap_later(heir);
+	}
+	sock_set_flag(&heir->sk, SOCK_DEAD);
+	sock_put(&heir->sk);
+	return 0;
 }
 
 /* Where bytes to send are, in the order of the ring. */
@@ -256,7 +317,8 @@ void *vsg_send_memory(const struct vsg_sock *vs)
 
 /*
  * Gives its memory back. If packets may still have bytes of it, which are not to become
- * those of another socket, it stays as it is until the device goes.
+ * those of another socket, it stays as it is until the device goes. That happens only with
+ * a device that has refused to reset the connection.
  */
 static void vsg_endpoint_put_memory(struct vsg_sock *vs, bool lent)
 {
@@ -300,10 +362,7 @@ void vsg_endpoint_close(struct vsg_sock *vs, bool abort)
 		vsg_slot_put(dev, vs->slot);
 		vsg_endpoint_put_memory(vs, lent);
 	}
-	vs->key = 0;
-	vs->bound = false;
-	vs->named = false;
-	sock_put(&vs->sk);
+	vsg_endpoint_gone(vs);
 }
 
 /* --- names ---------------------------------------------------------------- */

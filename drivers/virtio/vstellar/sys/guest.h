@@ -209,7 +209,7 @@ enum vsg_phase {
  * @queues: its work queues; NULL without an endpoint that has any
  * @doorbell: its doorbell
  * @failed: the connection has failed, or the device
- * @reaping: the socket is closed, and its endpoint waits until all is sent
+ * @reaping: nobody has the socket, and its endpoint waits until all is sent, or given back
  * @progress: who waits for the device without regard to signals, which sleepers of
  *	@sk are woken by alone
  * @children: of a listener: connections to be accepted
@@ -300,7 +300,7 @@ int vsg_endpoint_bind(struct vsg_sock *vs, const struct virtio_vstellar_addr *ad
 bool vsg_endpoint_name(struct vsg_sock *vs, struct virtio_vstellar_addr *local);
 bool vsg_send_is_finished(struct vsg_sock *vs);
 bool vsg_endpoint_abort(struct vsg_sock *vs);
-void vsg_endpoint_drain(struct vsg_sock *vs);
+int vsg_endpoint_leave(struct vsg_sock *vs);
 void *vsg_send_memory(const struct vsg_sock *vs);
 /* with vsg_sock.lock */
 bool vsg_done_with(struct vsg_sock *vs);
@@ -321,6 +321,7 @@ int vsg_address(struct vsg_sock *vs, const struct sockaddr_unsized *uaddr, int l
 bool vsg_is_any(const struct virtio_vstellar_addr *addr);
 bool vsg_is_v4(const struct virtio_vstellar_addr *addr);
 void vsg_abandon(struct vsg_sock *vs);
+void vsg_reap_later(struct vsg_sock *vs);
 void vsg_work_later(struct vsg_sock *vs, struct delayed_work *work, unsigned long delay);
 /* any context, without locks: what has happened to a socket */
 void vsg_sock_connected(struct vsg_sock *vs, bool closed);

@@ -8,6 +8,10 @@
  * without a file, and its endpoint is taken away when the end of the stream was taken,
  * or after a minute. A socket whose program has not read all, or has chosen not to
  * linger, resets its connection, as with TCP.
+ *
+ * Memory that the device sends from (F_ZC) keeps its endpoint, and the endpoint a socket
+ * without a file, until no packet has any of it, however long that takes: how many there
+ * are is limited by the device, and so is their memory.
  */
 #include <linux/capability.h>
 #include <linux/module.h>
@@ -18,7 +22,7 @@
 
 #include "guest.h"
 
-/* How long what was sent may wait for the device after close(2). */
+/* How long what was sent may wait for the device after close(2), before it is reset. */
 #define VSG_LINGER	(60 * HZ)
 
 struct workqueue_struct *vsg_wq;
@@ -185,13 +189,16 @@ static void vsg_reap(struct work_struct *work)
 	struct sock *sk = &vs->sk;
 
 	lock_sock(sk);
-	vsg_endpoint_close(vs, false);
+	if (vsg_endpoint_abort(vs))
+		vsg_reap_later(vs);
+	else
+		vsg_endpoint_close(vs, false);
 	release_sock(sk);
 	sock_put(sk);
 }
 
-/* The endpoint is taken away when all was sent. */
-static void vsg_reap_later(struct vsg_sock *vs)
+/* The endpoint of a socket that nobody has is taken away when it is done with. */
+void vsg_reap_later(struct vsg_sock *vs)
 {
 	spin_lock_bh(&vs->lock);
 	vs->reaping = true;
@@ -307,7 +314,10 @@ static void vsg_sock_init(struct vsg_sock *vs, struct vsg_device *dev)
 	vs->dev = dev;
 }
 
-/* The socket of a connection that comes in: as @parent was set, without a file. */
+/*
+ * A socket for a connection that comes in, or for an endpoint that is left: as @parent was
+ * set, without a file.
+ */
 struct vsg_sock *vsg_child_new(struct vsg_sock *parent)
 {
 	struct sock *sk = sk_clone(&parent->sk, GFP_KERNEL_ACCOUNT, false);
