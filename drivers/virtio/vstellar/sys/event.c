@@ -239,6 +239,16 @@ static bool vsg_events_read(struct vsg_device *dev)
 
 /* --- the bottom half ------------------------------------------------------ */
 
+/* Nothing more comes from a queue that the device has filled with what cannot be. */
+static bool vsg_is_broken(struct vsg_device *dev)
+{
+	for (unsigned int i = 0; i < VIRTIO_VSTELLAR_NVQS; i++) {
+		if (virtqueue_is_broken(dev->vqs[i]))
+			return true;
+	}
+	return false;
+}
+
 void vsg_bh(struct work_struct *work)
 {
 	struct vsg_device *dev = container_of(work, struct vsg_device, bh);
@@ -250,6 +260,9 @@ void vsg_bh(struct work_struct *work)
 	more |= vsg_events_read(dev);
 	for (unsigned int i = 0; i < ncqs; i++)
 		more |= vsg_drain(dev, &dev->cqs[i]);
-	if (more)
+	/* a broken queue may look as if there were more */
+	if (vsg_is_broken(dev))
+		vsg_device_fail(dev);
+	else if (more)
 		queue_work(system_bh_wq, &dev->bh);
 }

@@ -13,7 +13,8 @@
  * before they are closed.
  *
  * A machine that sleeps ends the connections in the device's hands, too. What wakes up is
- * a device without a past: to those sockets it has gone, and new ones get a new one.
+ * a device without a past: to those sockets it has gone, and new ones get a new one. So it
+ * is where a bus resets the device, while programs run.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -29,6 +30,13 @@ MODULE_PARM_DESC(virtio_id, "further virtio device ID to look at (default 60; 20
 static bool assign = true;
 module_param(assign, bool, 0444);
 MODULE_PARM_DESC(assign, "the first device serves the initial network namespace (default Y)");
+
+/*
+ * Guards virtio_device.priv while a device begins anew, for attributes, which may be read and
+ * written meanwhile. Taken by these and by who restores a device; process context, outside of
+ * strack_provider_sem and vsg_device.memory.
+ */
+static DEFINE_MUTEX(vsg_renewal);
 
 bool vsg_device_dead(struct vsg_device *dev)
 {
@@ -272,10 +280,13 @@ static int vsg_check(struct virtio_device *vdev)
 	return 0;
 }
 
-/* A device at work, with a reference that is the driver's; or an errno. */
+/*
+ * A device at work, with a reference that is the driver's; or an errno, and then the one
+ * before remains what @vdev has.
+ */
 static struct vsg_device *vsg_device_get(struct virtio_device *vdev)
 {
-	struct vsg_device *dev;
+	struct vsg_device *before = vdev->priv, *dev;
 	int err = vsg_check(vdev);
 
 	if (err)
@@ -297,7 +308,7 @@ static struct vsg_device *vsg_device_get(struct virtio_device *vdev)
 	return dev;
 
 put:
-	vdev->priv = NULL;
+	vdev->priv = before;
 	kref_put(&dev->ref, vsg_device_free);
 	return ERR_PTR(err);
 }
@@ -313,23 +324,23 @@ static int vsg_probe(struct virtio_device *vdev)
 	return 0;
 }
 
+/* The machine is about to sleep, or the bus to reset the device. */
 static int vsg_freeze(struct virtio_device *vdev)
 {
 	vsg_device_detach(vdev->priv);
 	return 0;
 }
 
-/* Programs do not run yet: nobody has noticed that there was no device. */
+/* What programs have tried meanwhile, if they run, has found a device that is gone. */
 static int vsg_restore(struct virtio_device *vdev)
 {
-	struct vsg_device *old = vdev->priv;
-	struct vsg_device *dev = vsg_device_get(vdev);
+	struct vsg_device *old = vdev->priv, *dev;
 
-	if (IS_ERR(dev)) {
-		/* sockets and attributes find a device that is dead */
-		vdev->priv = old;
+	guard(mutex)(&vsg_renewal);
+	dev = vsg_device_get(vdev);
+	/* sockets and attributes go on to find the one that is dead */
+	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	}
 	strack_provider_replace(&old->provider, &dev->provider);
 	kref_put(&old->ref, vsg_device_free);
 	return 0;
@@ -337,17 +348,25 @@ static int vsg_restore(struct virtio_device *vdev)
 
 /* --- attributes ----------------------------------------------------------- */
 
+/* With vsg_renewal, as long as it is used. */
+static struct vsg_device *vsg_device_of(struct device *device)
+{
+	return dev_to_virtio(device)->priv;
+}
+
 static ssize_t netns_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	struct vsg_device *dev = dev_to_virtio(device)->priv;
+	struct vsg_device *dev;
 
+	guard(mutex)(&vsg_renewal);
+	dev = vsg_device_of(device);
 	return sysfs_emit(buf, "%u\n", strack_provider_netns(&dev->provider));
 }
 
 static ssize_t netns_store(struct device *device, struct device_attribute *attr, const char *buf,
 			   size_t len)
 {
-	struct vsg_device *dev = dev_to_virtio(device)->priv;
+	struct vsg_device *dev;
 	struct net *net;
 	pid_t pid;
 	int err;
@@ -359,6 +378,8 @@ static ssize_t netns_store(struct device *device, struct device_attribute *attr,
 		return err;
 	if (pid < 0)
 		return -EINVAL;
+	guard(mutex)(&vsg_renewal);
+	dev = vsg_device_of(device);
 	if (!pid) {
 		strack_provider_unregister(&dev->provider);
 		return len;
@@ -375,8 +396,10 @@ static DEVICE_ATTR_RW(netns);
 #define VSG_COUNTER(name, what) \
 static ssize_t name##_show(struct device *device, struct device_attribute *attr, char *buf) \
 { \
-	struct vsg_device *dev = dev_to_virtio(device)->priv; \
+	struct vsg_device *dev; \
 \
+	guard(mutex)(&vsg_renewal); \
+	dev = vsg_device_of(device); \
 	return sysfs_emit(buf, "%lld\n", (long long)atomic64_read(&dev->what)); \
 } \
 static DEVICE_ATTR_RO(name)
@@ -419,6 +442,8 @@ static struct virtio_driver vsg_driver = {
 	.probe			= vsg_probe,
 	.remove			= vsg_remove,
 	.config_changed		= vsg_config_changed,
+	.reset_prepare		= vsg_freeze,
+	.reset_done		= vsg_restore,
 	.freeze			= pm_sleep_ptr(vsg_freeze),
 	.restore		= pm_sleep_ptr(vsg_restore),
 };
