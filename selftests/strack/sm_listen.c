@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* socket_matrix: listening and accepting. */
 #include <linux/sockios.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "../lib/memcg.h"
 #include "sm.h"
 
 static int accept_flags(int listener, struct sockaddr_strack *sa, int flags)
@@ -313,13 +312,10 @@ static void send_and_recv(void)
 	ERR(st_getpeername(listener, &sa), ENOTCONN);
 }
 
-#define TREE	"/tmp/socket_matrix.cgroup"
-#define GROUP	TREE "/listener"
-
 /* Bytes that are charged to the group. */
 static long charged(void)
 {
-	return read_long(GROUP "/memory.current", -1);
+	return read_long(MEMCG_GROUP "/memory.current", -1);
 }
 
 /* A listener in a group of its own, and this process outside of it. */
@@ -327,14 +323,11 @@ static int listener_in_group(int backlog, struct sockaddr_strack *sa)
 {
 	int listener;
 
-	mkdir(TREE, 0700);
-	if (mount("none", TREE, "cgroup2", 0, NULL) ||
-	    write_text(TREE "/cgroup.subtree_control", "+memory"))
+	if (memcg_begin())
 		sm_skip("no memory controller");
-	mkdir(GROUP, 0700);
-	NEED(write_text(GROUP "/cgroup.procs", "0"));
+	NEED(memcg_enter());
 	listener = sm_listener(backlog, sa);
-	NEED(write_text(TREE "/cgroup.procs", "0"));
+	NEED(memcg_leave());
 	return listener;
 }
 
@@ -359,7 +352,7 @@ static void listener_pays(void)
 	/* charges are taken in lots, so one more or less does not show */
 	RANGE(charged() - before, CLIENTS * LEAST, 1L << 30);
 	close(listener);
-	OK(umount2(TREE, MNT_DETACH));
+	OK(memcg_end());
 }
 
 /*
@@ -398,21 +391,13 @@ static void listener_pays_for_data(void)
 	for (int i = 0; i < CLIENTS; i++)
 		close(fd[i]);
 	close(listener);
-	OK(umount2(TREE, MNT_DETACH));
+	OK(memcg_end());
 }
 
 /* How often the group's processes have been killed. */
 static long killed(void)
 {
-	FILE *events = fopen(GROUP "/memory.events", "r");
-	char line[64];
-	long count = -1;
-
-	while (events && fgets(line, sizeof(line), events))
-		sscanf(line, "oom_kill %ld", &count);
-	if (events)
-		fclose(events);
-	return count;
+	return memcg_number(MEMCG_GROUP "/memory.events", "oom_kill");
 }
 
 /*
@@ -436,9 +421,9 @@ static void poor_listener_lives(void)
 		_exit(1);
 	}
 	snprintf(limit, sizeof(limit), "%d", child);
-	NEED(write_text(GROUP "/cgroup.procs", limit));
+	NEED(write_text(MEMCG_GROUP "/cgroup.procs", limit));
 	snprintf(limit, sizeof(limit), "%ld", charged() + LIMIT);
-	NEED(write_text(GROUP "/memory.max", limit));
+	NEED(write_text(MEMCG_GROUP "/memory.max", limit));
 	for (int i = 0; i < CLIENTS && strack_counter("ListenNoMemory") == before; i++) {
 		last.fd = sm_socket(SOCK_NONBLOCK);
 		ERR(st_connect(last.fd, &sa), EINPROGRESS);
@@ -450,13 +435,13 @@ static void poor_listener_lives(void)
 	EQ(waitpid(child, NULL, WNOHANG), 0);
 
 	/* The client repeats itself, and gets in when there is room. */
-	NEED(write_text(GROUP "/memory.max", "max"));
+	NEED(write_text(MEMCG_GROUP "/memory.max", "max"));
 	EQ(poll(&last, 1, slow(10000)), 1);
 	EQ(sm_get_int(last.fd, SOL_SOCKET, SO_ERROR), 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	close(listener);
-	OK(umount2(TREE, MNT_DETACH));
+	OK(memcg_end());
 }
 
 static const struct sm_case cases[] = {

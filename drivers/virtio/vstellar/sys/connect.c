@@ -8,6 +8,8 @@
  * many wait here as the program's backlog says; the others wait with the device.
  */
 #include <linux/capability.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
 
@@ -281,6 +283,29 @@ static struct vsg_sock *vsg_child_pop(struct vsg_sock *vs)
 	return child;
 }
 
+/*
+ * A socket with an endpoint, for a connection. It is made by a worker, but paid for by the
+ * listener's cgroup. NULL and an errno if there is none.
+ */
+static struct vsg_sock *vsg_child_open(struct vsg_sock *vs, int *err)
+{
+	struct mem_cgroup *old = set_active_memcg(mem_cgroup_from_sk(&vs->sk));
+	struct vsg_sock *child = vsg_child_new(vs);
+
+	*err = -ENOMEM;
+	if (child) {
+		lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
+		*err = vsg_endpoint_open(child, false);
+		release_sock(&child->sk);
+	}
+	set_active_memcg(old);
+	if (child && *err) {
+		vsg_abandon(child);
+		child = NULL;
+	}
+	return child;
+}
+
 /* A connection of the device's, with a socket of its own. NULL and an errno if there is none. */
 static struct vsg_sock *vsg_take_connection(struct vsg_sock *vs, int *err)
 {
@@ -289,19 +314,10 @@ static struct vsg_sock *vsg_take_connection(struct vsg_sock *vs, int *err)
 	struct vsg_sock *child = vs->spare;
 
 	vs->spare = NULL;
-	if (!child) {
-		*err = -ENOMEM;
-		child = vsg_child_new(vs);
-		if (!child)
-			return NULL;
-		lock_sock_nested(&child->sk, SINGLE_DEPTH_NESTING);
-		*err = vsg_endpoint_open(child, false);
-		release_sock(&child->sk);
-		if (*err) {
-			vsg_abandon(child);
-			return NULL;
-		}
-	}
+	if (!child)
+		child = vsg_child_open(vs, err);
+	if (!child)
+		return NULL;
 	accept.endpoint = cpu_to_le32(child->handle);
 	*err = vsg_command(vs->dev, VIRTIO_VSTELLAR_CMD_EP_ACCEPT, &vs->handle, &accept,
 			   sizeof(accept), &resp, sizeof(resp));
