@@ -355,8 +355,7 @@ void vsg_endpoint_close(struct vsg_sock *vs, bool abort)
 	xa_erase_bh(&dev->sockets, vs->key);
 	if (queues) {
 		/* its completions have to be read before their room is promised again */
-		queue_work(system_bh_wq, &dev->bh);
-		flush_work(&dev->bh);
+		vsg_completions_flush(dev, vs->cq);
 		vsg_queues_free(queues);
 		vsg_cq_put(dev, vs->cq);
 		vsg_slot_put(dev, vs->slot);

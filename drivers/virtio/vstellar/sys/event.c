@@ -258,11 +258,29 @@ void vsg_bh(struct work_struct *work)
 
 	more = vsg_commands_done(dev);
 	more |= vsg_events_read(dev);
-	for (unsigned int i = 0; i < ncqs; i++)
-		more |= vsg_drain(dev, &dev->cqs[i]);
+	for (unsigned int i = 0; i < ncqs; i++) {
+		bool left = vsg_drain(dev, &dev->cqs[i]);
+
+		WRITE_ONCE(dev->cqs[i].left, left);
+		more |= left;
+	}
 	/* a broken queue may look as if there were more */
 	if (vsg_is_broken(dev))
 		vsg_device_fail(dev);
 	else if (more)
 		queue_work(system_bh_wq, &dev->bh);
+}
+
+/*
+ * Returns when the completions have been read that are in @cq now. A run of the bottom half
+ * reads all, or a part; there are not more parts than the ring has. Process context.
+ */
+void vsg_completions_flush(struct vsg_device *dev, struct vsg_cq *cq)
+{
+	unsigned int parts = DIV_ROUND_UP(1u << VSG_CQ_LOG2, VSG_BUDGET);
+
+	do {
+		queue_work(system_bh_wq, &dev->bh);
+		flush_work(&dev->bh);
+	} while (READ_ONCE(cq->left) && --parts);
 }

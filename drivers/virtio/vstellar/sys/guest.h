@@ -101,6 +101,7 @@ struct vsg_block {
  * @slot: doorbell slot
  * @handle: the device's name for it; zero while there is none
  * @armed: what was last written to cq_arm, which the device could change; the bottom half's
+ * @left: the bottom half's last run has not read all that was there
  * @reserved: entries promised to endpoints
  */
 struct vsg_cq {
@@ -109,6 +110,7 @@ struct vsg_cq {
 	u32 slot;
 	u32 handle;
 	u32 armed;
+	bool left;
 	u32 reserved;
 };
 
@@ -275,6 +277,7 @@ void vsg_commands_cancel(struct vsg_device *dev);
 /* event.c */
 int vsg_events_post(struct vsg_device *dev);
 void vsg_bh(struct work_struct *work);
+void vsg_completions_flush(struct vsg_device *dev, struct vsg_cq *cq);
 
 /* memory.c */
 int vsg_block_get(struct vsg_device *dev, struct vsg_block *block);
