@@ -343,6 +343,74 @@ static void run_noise(void)
 	ktap_result(good && unaffected(ack, conn.offset), "noise");
 }
 
+#define TRACE_DIR	"/sys/kernel/tracing/"
+
+/*
+ * Packets that the module has said to be lost since the trace was last emptied: by
+ * the tracepoint that drop_monitor and its like listen to.
+ */
+static unsigned int reported(void)
+{
+	FILE *file = fopen(TRACE_DIR "trace", "re");
+	unsigned int lines = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		lines += strstr(line, " kfree_skb: ") && strstr(line, "[strack]");
+	if (file)
+		fclose(file);
+	return lines;
+}
+
+static bool empty_trace(void)
+{
+	/* a file that is opened to be cut is cleared */
+	int fd = open(TRACE_DIR "trace", O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	return fd >= 0 && !close(fd);
+}
+
+/* What is taken, and read or not yet read, is not lost; what nobody takes is, once. */
+static void run_reported(void)
+{
+	enum { ROUNDS = 20, WRONG = 5 };
+	static const char name[] = "only what is dropped is reported as dropped";
+	const uint64_t want = conn.received + ROUNDS * 5;
+	uint8_t packet[WIRE_MAX_HEADER], got[1000];
+	bool good;
+
+	if (write_text(TRACE_DIR "events/skb/kfree_skb/enable", "1")) {
+		ktap_skip(name, "no tracing");
+		return;
+	}
+	good = empty_trace();
+	for (int i = 0; i < ROUNDS; i++) {
+		good &= !peer_send_data(&peer, &conn, WIRE_DATA_ACK_REQ, conn.psn, conn.offset,
+					sizeof(got));
+		good &= recv(kernel_fd, got, sizeof(got), MSG_WAITALL) == sizeof(got);
+		conn.psn++;
+		conn.offset += sizeof(got);
+		good &= send(kernel_fd, "taken", 5, 0) == 5;
+	}
+	good &= peer_receive(&peer, &conn, want) && !peer_sync(&peer, &conn, NULL);
+	if (reported()) {
+		ktap_diag("  %u packets that were taken are said to be lost", reported());
+		good = false;
+	}
+	good &= empty_trace();
+	for (int i = 0; i < WRONG; i++) {
+		wire_common(packet, WIRE_RESET, 0, 2, conn.remote_cid + 1, conn.remote_tag, 0);
+		good &= !peer_send(&peer, i, packet, WIRE_RESET_SIZE);
+	}
+	good &= !peer_sync(&peer, &conn, NULL);
+	if (reported() != WRONG) {
+		ktap_diag("  %u of %d packets dropped are said to be", reported(), WRONG);
+		good = false;
+	}
+	good &= !write_text(TRACE_DIR "events/skb/kfree_skb/enable", "0");
+	ktap_result(good, name);
+}
+
 /* After all of it both directions still work. */
 static void run_alive(void)
 {
@@ -398,7 +466,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		return 2;
 	strack_family();
-	ktap_plan(ARRAY_SIZE(wrongs) + BASES + 3);
+	ktap_plan(ARRAY_SIZE(wrongs) + BASES + 4);
 	connect_both(argv[1], argv[2], argv[3], argv[4]);
 	run_empty();
 	for (enum base base = 0; base < BASES; base++)
@@ -406,6 +474,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(wrongs); i++)
 		run_wrong(&wrongs[i]);
 	run_noise();
+	run_reported();
 	run_alive();
 	return ktap_finish();
 }

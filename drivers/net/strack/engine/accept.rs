@@ -108,13 +108,14 @@ pub(crate) fn new_ids(ns: &NetNs) -> Result<Ids> {
     Err(EADDRNOTAVAIL)
 }
 
-/// An INIT has come in. Receive softirq.
-pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
+/// An INIT has come in. Says whether it was of use. Receive softirq.
+pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) -> bool {
     let now = ns.cookie_clock(timer::now());
     let peer = PeerAddr(meta.src.octets());
 
     if init.cookie_time == 0 && init.cookie_mac == 0 {
-        match find_listener(ns, init, meta) {
+        let listener = find_listener(ns, init, meta);
+        match &listener {
             Some(listener) => {
                 ns.count(Counter::ChallengeSent);
                 let challenge = handshake::challenge(&ns.secret, now, &peer, init);
@@ -122,19 +123,25 @@ pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
             }
             None => refuse(ns, init, meta),
         }
-        return;
+        return listener.is_some();
     }
     if let Err(reason) = handshake::verify(&ns.secret, now, &peer, init, COOKIE_LIFETIME) {
         ns.count(reason);
-        return;
+        return false;
     }
     if let Some(conn) = ns.conns.find_peer(&meta.src.octets(), init.scid) {
         conn.work(|inner, now| inner.proto.on_init(now));
-        return;
+        return true;
     }
     match find_listener(ns, init, meta) {
-        None => refuse(ns, init, meta),
-        Some(listener) if listener.is_full() => ns.event(Event::ListenOverflow),
+        None => {
+            refuse(ns, init, meta);
+            false
+        }
+        Some(listener) if listener.is_full() => {
+            ns.event(Event::ListenOverflow);
+            false
+        }
         Some(_) => queue(ns, init, meta),
     }
 }
@@ -195,7 +202,8 @@ fn device(meta: &RxMeta) -> i32 {
     i32::try_from(meta.ifindex).unwrap_or(0)
 }
 
-fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
+/// Has the connection made in process context, if the queue takes it.
+fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) -> bool {
     let item = Incoming {
         init: *init,
         peer: Endpoint {
@@ -215,14 +223,15 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) {
         // An impatient client, which is answered when its turn comes. Queued twice, the second one
         // might find its connection over already, and make another that nobody is at the other end of.
         if incoming.iter().any(|other| other.is_same(&item)) {
-            return;
+            return true;
         }
         if incoming.push(item).is_err() {
             ns.event(Event::ListenOverflow);
-            return;
+            return false;
         }
     }
     ns.net.queue_accept_work();
+    true
 }
 
 /// Finds out who gets the connection, if it still can be made.

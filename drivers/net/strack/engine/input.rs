@@ -59,6 +59,8 @@ pub(super) struct Segment {
 }
 
 /// Takes an skb with one or more packets.
+///
+/// Whoever watches the host for packets that are lost on it sees the skb if none of them was of use.
 pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
     let mut walk = Walk::new(ns, &skb, meta);
     while let Some(segment) = walk.take() {
@@ -66,7 +68,7 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
             Some(cid) => cid,
             None => {
                 if let Packet::Init(init) = &segment.packet {
-                    accept::on_init(ns, init, meta);
+                    walk.used |= accept::on_init(ns, init, meta);
                 }
                 continue;
             }
@@ -79,6 +81,9 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
     if let Some(answer) = walk.version {
         accept::answer(ns, meta, &Packet::Version(answer));
     }
+    if walk.used {
+        skb.consume();
+    }
 }
 
 /// Hands `first` and all packets that follow it with the same id to their connection.
@@ -87,7 +92,7 @@ fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
         let mut keeping = Keeping::new(walk.skb);
         let mut segment = first;
         loop {
-            one(inner, now, walk, &segment, &mut keeping);
+            walk.used |= one(inner, now, walk, &segment, &mut keeping);
             segment = match walk.take() {
                 Some(next) if destination(&next.packet) == Some(cid) => next,
                 other => {
@@ -100,7 +105,14 @@ fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
     });
 }
 
-fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, keeping: &mut Keeping) {
+/// Hands a packet to its connection, and says whether that took it.
+fn one(
+    inner: &mut Inner,
+    now: Ns,
+    walk: &Walk<'_>,
+    segment: &Segment,
+    keeping: &mut Keeping,
+) -> bool {
     let meta = PacketMeta {
         ce: walk.meta.ce,
         entropy: walk.meta.src_port,
@@ -113,22 +125,23 @@ fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, keeping: 
                 Lack::Memory => Event::RxNoMemory,
             });
             inner.proto.refuse(now, header, meta, Refusal::NoRoom);
-            return;
+            return false;
         }
     }
     match inner.proto.on_packet(now, &segment.packet, meta) {
-        // The connection has counted what it drops.
-        Verdict::Handled | Verdict::Drop(_) => (),
+        Verdict::Handled => true,
+        // The connection has counted it.
+        Verdict::Drop(_) => false,
         Verdict::Deliver { psn, len } => {
             if len == 0 {
                 // The end of the stream, with nothing to keep.
-                return;
+                return true;
             }
             if inner.orphaned.is_some() {
                 // Nobody will read it: the peer must not believe otherwise.
                 walk.ns.count(Counter::DropAfterClose);
                 inner.proto.abort(now, wire::ResetCode::Closed);
-                return;
+                return false;
             }
             inner.keep(
                 psn,
@@ -140,6 +153,7 @@ fn one(inner: &mut Inner, now: Ns, walk: &Walk<'_>, segment: &Segment, keeping: 
                 },
             );
             keeping.kept(psn);
+            true
         }
     }
 }
@@ -178,6 +192,8 @@ pub(super) struct Walk<'a> {
     ahead: Option<Segment>,
     /// The answer to an INIT of a version that is not spoken here.
     version: Option<VersionHeader>,
+    /// One of them was of use.
+    used: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -189,6 +205,7 @@ impl<'a> Walk<'a> {
             next: 0,
             ahead: None,
             version: None,
+            used: false,
         }
     }
 

@@ -192,6 +192,7 @@ impl Inner {
     pub(super) fn drop_read(&mut self, psn: Psn) {
         if let Some(packet) = self.rx.take(psn) {
             self.give_back(packet.charge);
+            packet.skb.consume();
         }
     }
 
