@@ -14,6 +14,8 @@
 #define FEW_TRIES	5
 
 struct peer peer;
+/* The same host by another address. */
+static struct peer elsewhere;
 static const char *kernel_ns, *peer_ns, *kernel_address, *peer_address;
 static int family, listener, usual_tries;
 static unsigned int failures;
@@ -292,6 +294,84 @@ static void stray_is_reflected(void)
 	CHECK(!peer_recv(&peer, data, sizeof(data), slow(100)));
 }
 
+/* A packet about a connection that is not to be: of @c, but for what @dcid and @tag say. */
+static size_t build_stray(const struct peer_conn *c, enum wire_type type, uint32_t dcid, uint32_t tag,
+			  uint8_t *out)
+{
+	struct peer_conn other = *c;
+
+	memset(out, 0, WIRE_MAX_HEADER);
+	other.remote_cid = dcid;
+	other.remote_tag = tag;
+	switch (type) {
+	case WIRE_DATA:
+	case WIRE_PROBE:
+		peer_build_data(&other, out, type, type == WIRE_DATA ? WIRE_DATA_FIN : 0, 99, 0);
+		return WIRE_DATA_SIZE;
+	case WIRE_ACK:
+		peer_build_ack(&other, out);
+		return WIRE_ACK_SIZE;
+	case WIRE_RESET:
+		wire_common(out, type, 0, 2, dcid, tag, 99);
+		return WIRE_RESET_SIZE;
+	case WIRE_CHALLENGE:
+		wire_common(out, type, 0, 0, dcid, tag, 0);
+		wire_put64(out + AT_COOKIE_TIME, 99);
+		return WIRE_INIT_SIZE;
+	default:
+		wire_common(out, type, 0, 1, dcid, tag, 99);
+		wire_put32(out + AT_SCID, c->cid);
+		wire_put32(out + AT_STAG, c->tag);
+		wire_put16(out + AT_MAX_PAYLOAD, PEER_PAYLOAD);
+		return WIRE_INIT_SIZE;
+	}
+}
+
+/* Sends it, while @c goes on; the RESET that comes back goes to @answer, if one is to. */
+static void try_stray(struct peer *from, const struct peer_conn *c, const uint8_t *packet, size_t len,
+		      bool answered, uint8_t *answer)
+{
+	long long dropped = count("DropNoConnection"), resets = count("ResetSent");
+	uint8_t data[2048] = { };
+
+	CHECK(!peer_send(from, 0, packet, len));
+	if (answered)
+		CHECK(peer_expect(from, WIRE_RESET, data, sizeof(data), slow(2000)) ==
+		      WIRE_RESET_SIZE);
+	memcpy(answer, data, WIRE_RESET_SIZE);
+	CHECK(!peer_sync(&peer, c, NULL));
+	CHECK(count("ResetSent") - resets == answered);
+	/* Nor do the counters of its host tell somebody more. */
+	CHECK(count("DropNoConnection") - dropped == 1);
+}
+
+/* Who tries identifiers is told the same by those that exist, and the connection does not notice. */
+static void identifiers_are_not_told(void)
+{
+	static const struct { enum wire_type type; bool answered; } tries[] = {
+		{ WIRE_DATA, true }, { WIRE_PROBE, true }, { WIRE_ACCEPT, true },
+		{ WIRE_ACK, false }, { WIRE_RESET, false }, { WIRE_CHALLENGE, false },
+	};
+	struct peer_conn c;
+	int fd = connected(&c);
+
+	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
+		uint8_t packet[WIRE_MAX_HEADER], nobody[WIRE_RESET_SIZE], known[WIRE_RESET_SIZE];
+		const bool answered = tries[i].answered;
+		size_t len = build_stray(&c, tries[i].type, c.remote_cid ^ 0x8000,
+					 c.remote_tag ^ 0x10, packet);
+
+		try_stray(&peer, &c, packet, len, answered, nobody);
+		wire_put32(packet + AT_DCID, c.remote_cid);
+		try_stray(&peer, &c, packet, len, answered, known);
+		CHECK(!memcmp(nobody, known, sizeof(known)));
+		/* Both numbers right, but not the address. */
+		wire_put32(packet + AT_TAG, c.remote_tag);
+		try_stray(&elsewhere, &c, packet, len, answered, known);
+	}
+	forget(fd);
+}
+
 /* The kernel connects to us, in a child, which exits with connect()'s errno. */
 static pid_t kernel_connects(uint16_t port)
 {
@@ -428,6 +508,7 @@ static const struct wire_case cases[] = {
 	{ "nobody listens: refused", refused_port },
 	{ "unknown version is answered", unknown_version },
 	{ "stray data is reflected", stray_is_reflected },
+	{ "nobody is told which identifiers exist", identifiers_are_not_told },
 	{ "kernel as client", client_role },
 	{ "kernel as client: refused", client_is_refused },
 	{ "kernel as client: version mismatch", client_version_mismatch },
@@ -448,7 +529,7 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_strack sa;
 
-	if (argc != 5)
+	if (argc != 6)
 		return 2;
 	kernel_ns = argv[1];
 	peer_ns = argv[2];
@@ -465,6 +546,8 @@ int main(int argc, char **argv)
 		ktap_bail("listen: %s", strerror(errno));
 	if (enter_netns(peer_ns) || peer_open(&peer, peer_address, kernel_address))
 		ktap_bail("peer: %s", strerror(errno));
+	if (peer_open(&elsewhere, argv[5], kernel_address))
+		ktap_bail("peer at %s: %s", argv[5], strerror(errno));
 	in_kernel_ns();
 	run(cases, ARRAY_SIZE(cases));
 	run(exchange_cases, exchange_count);

@@ -12,5 +12,7 @@ require_strack
 require_command handshake
 setup_cable 1500
 warm_up
+ELSEWHERE=10.9.0.3
+ip -n "$H2" addr add "$ELSEWHERE/24" dev v2 || ktap_exit_fail_msg "no second address"
 # no exec, so that the namespaces are cleaned up
-handshake "$H1" "$H2" "$H1_4" "$H2_4"
+handshake "$H1" "$H2" "$H1_4" "$H2_4" "$ELSEWHERE"

@@ -73,9 +73,16 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
                 continue;
             }
         };
-        match ns.conns.find(cid) {
-            Some(conn) => deliver(&conn, &mut walk, segment, cid),
-            None => stray(ns, &segment.packet, meta),
+        let stray = match ns.conns.find(cid) {
+            // Addresses do not change: whoever is elsewhere is not the peer.
+            Some(conn) if conn.peer.addr == meta.src => deliver(&conn, &mut walk, segment, cid),
+            _ => {
+                ns.count(Counter::DropNoConnection);
+                Some(segment)
+            }
+        };
+        if let Some(segment) = stray {
+            on_stray(ns, &segment.packet, meta);
         }
     }
     if let Some(answer) = walk.version {
@@ -86,33 +93,60 @@ pub(crate) fn receive(ns: &Arc<NetNs>, skb: Skb, meta: &RxMeta) {
     }
 }
 
-/// Hands `first` and all packets that follow it with the same id to their connection.
-fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) {
+/// Hands `first` and all packets that follow it with the same id to their connection, up to one that
+/// turns out to be a stray. That is handed back: it is answered when the lock has been dropped.
+fn deliver(conn: &Arc<Conn>, walk: &mut Walk<'_>, first: Segment, cid: u32) -> Option<Segment> {
     conn.work(|inner, now| {
         let mut keeping = Keeping::new(walk.skb);
         let mut segment = first;
-        loop {
-            walk.used |= one(inner, now, walk, &segment, &mut keeping);
+        let stray = loop {
+            match one(inner, now, walk, &segment, &mut keeping) {
+                Fate::Used => walk.used = true,
+                Fate::Dropped => (),
+                Fate::Stray => break Some(segment),
+            }
             segment = match walk.take() {
                 Some(next) if destination(&next.packet) == Some(cid) => next,
                 other => {
                     walk.ahead = other;
-                    break;
+                    break None;
                 }
             };
-        }
+        };
         inner.end_keeping(&keeping);
-    });
+        stray
+    })
 }
 
-/// Hands a packet to its connection, and says whether that took it.
+/// What becomes of a packet.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// The connection has taken it.
+    Used,
+    /// It has not, and has counted why.
+    Dropped,
+    /// It is not for this connection. Counted, too.
+    Stray,
+}
+
+impl From<Verdict> for Fate {
+    fn from(verdict: Verdict) -> Fate {
+        match verdict {
+            Verdict::Drop(Counter::DropTag) => Fate::Stray,
+            Verdict::Drop(_) => Fate::Dropped,
+            Verdict::Handled | Verdict::Deliver { .. } => Fate::Used,
+        }
+    }
+}
+
+/// Hands a packet to a connection that has its id.
 fn one(
     inner: &mut Inner,
     now: Ns,
     walk: &Walk<'_>,
     segment: &Segment,
     keeping: &mut Keeping,
-) -> bool {
+) -> Fate {
     let meta = PacketMeta {
         ce: walk.meta.ce,
         entropy: walk.meta.src_port,
@@ -120,42 +154,41 @@ fn one(
     };
     if let Packet::Data(header) = &segment.packet {
         if let Err(reason) = inner.admit(keeping, header.psn, segment.len) {
+            let verdict = inner.proto.refuse(now, header, meta, Refusal::NoRoom);
+            if let Fate::Stray = verdict.into() {
+                return Fate::Stray;
+            }
             walk.ns.event(match reason {
                 Lack::Buffer => Event::RxNoRoom,
                 Lack::Memory => Event::RxNoMemory,
             });
-            inner.proto.refuse(now, header, meta, Refusal::NoRoom);
-            return false;
+            return Fate::Dropped;
         }
     }
-    match inner.proto.on_packet(now, &segment.packet, meta) {
-        Verdict::Handled => true,
-        // The connection has counted it.
-        Verdict::Drop(_) => false,
-        Verdict::Deliver { psn, len } => {
-            if len == 0 {
-                // The end of the stream, with nothing to keep.
-                return true;
-            }
-            if inner.orphaned.is_some() {
-                // Nobody will read it: the peer must not believe otherwise.
-                walk.ns.count(Counter::DropAfterClose);
-                inner.proto.abort(now, wire::ResetCode::Closed);
-                return false;
-            }
-            inner.keep(
-                psn,
-                RxPacket {
-                    skb: walk.skb.hold(),
-                    start: segment.payload,
-                    len,
-                    charge: Charge::Nothing,
-                },
-            );
-            keeping.kept(psn);
-            true
+    let verdict = inner.proto.on_packet(now, &segment.packet, meta);
+    if let Verdict::Deliver { psn, len } = verdict {
+        if len == 0 {
+            // The end of the stream, with nothing to keep.
+            return Fate::Used;
         }
+        if inner.orphaned.is_some() {
+            // Nobody will read it: the peer must not believe otherwise.
+            walk.ns.count(Counter::DropAfterClose);
+            inner.proto.abort(now, wire::ResetCode::Closed);
+            return Fate::Dropped;
+        }
+        inner.keep(
+            psn,
+            RxPacket {
+                skb: walk.skb.hold(),
+                start: segment.payload,
+                len,
+                charge: Charge::Nothing,
+            },
+        );
+        keeping.kept(psn);
     }
+    verdict.into()
 }
 
 /// The connection id that a packet is for; INIT has none.
@@ -171,8 +204,9 @@ fn destination(packet: &Packet) -> Option<u32> {
     })
 }
 
-fn stray(ns: &Arc<NetNs>, packet: &Packet, meta: &RxMeta) {
-    ns.count(Counter::DropNoConnection);
+/// A packet is for nobody, and counted. RESET is never answered, nor is ACK: two ends that both know
+/// nothing of a connection would talk about it for ever.
+fn on_stray(ns: &Arc<NetNs>, packet: &Packet, meta: &RxMeta) {
     match packet {
         Packet::Data(header) | Packet::Probe(header) => accept::on_stray(ns, header, meta),
         // A client that is gone: its server need not go on trying.

@@ -6,6 +6,10 @@
 //! the kernel around it ([`Event`]). Each CPU has an array of its own, so counting is one addition
 //! without a lock; reading adds them up. They are shown as the kernel shows SCTP's, a name and a value
 //! on each line of `/proc/net/strack/snmp`.
+//!
+//! Anybody may read that file, also one who sends packets to himself with numbers that he has made up.
+//! So a packet with the id of a connection and another tag is counted as one whose id nobody has: else
+//! the counters would tell him which ids there are ([`shown_as`]).
 
 use crate::{
     proto::counter::{
@@ -104,10 +108,23 @@ const EVENTS: usize = Event::ALL.len();
 /// Counters of both kinds.
 pub(crate) const TOTAL: usize = COUNTERS + EVENTS;
 
-/// Their names, in the order of the array.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let counters = Counter::ALL.iter().map(|counter| counter.name());
-    let events = Event::ALL.iter().map(|event| event.name());
+/// The counter that one of the protocol's is shown as.
+const fn shown_as(counter: Counter) -> Counter {
+    match counter {
+        Counter::DropTag => Counter::DropNoConnection,
+        other => other,
+    }
+}
+
+/// The lines of the file: for each its place in the array, and the name.
+pub(crate) fn lines() -> impl Iterator<Item = (usize, &'static str)> {
+    let counters = Counter::ALL
+        .iter()
+        .filter(|&&counter| shown_as(counter) == counter)
+        .map(|&counter| (usize::from(counter as u8), counter.name()));
+    let events = Event::ALL
+        .iter()
+        .map(|&event| (COUNTERS + usize::from(event as u8), event.name()));
     Iterator::chain(counters, events)
 }
 
@@ -128,7 +145,7 @@ impl Counters {
     /// Adds to a counter of the protocol.
     #[inline]
     pub(crate) fn add(&self, counter: Counter, n: u64) {
-        self.0.add(usize::from(counter as u8), n);
+        self.0.add(usize::from(shown_as(counter) as u8), n);
     }
 
     /// Adds what a connection has counted, and sets that back to zero.

@@ -8,7 +8,7 @@ use super::{
     netns::NetHandle, //
 };
 use crate::observe::counters::{
-    names,
+    lines,
     TOTAL, //
 };
 use core::ptr::NonNull;
@@ -92,8 +92,8 @@ impl Drop for CounterArray {
 /// made the file.
 #[no_mangle]
 unsafe extern "C" fn strack_snmp_show(seq: *mut bindings::seq_file, values: *mut c_void) {
-    for (slot, name) in names().take(TOTAL).enumerate() {
-        // SAFETY: By the safety requirements; there is a value for each of so many names, and the name
+    for (slot, name) in lines().filter(|&(slot, _)| slot < TOTAL) {
+        // SAFETY: By the safety requirements; there is a value in each of so many slots, and the name
         // is as long as it says.
         unsafe {
             let sum = bindings::strack_c_counters_sum(values.cast(), slot);

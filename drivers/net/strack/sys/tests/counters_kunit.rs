@@ -4,7 +4,7 @@
 
 use super::bindings;
 use crate::observe::counters::{
-    names,
+    lines,
     TOTAL, //
 };
 use core::ptr::NonNull;
@@ -76,24 +76,33 @@ mod suite {
             bindings::strack_c_kunit_snmp(array.0.as_ptr(), text.as_mut_ptr().cast(), text.len())
         };
         let text = core::str::from_utf8(&text[..len])?;
-        let mut lines = text.lines();
-        for (slot, name) in names().enumerate() {
-            let mut words = lines.next().ok_or(ENOENT)?.split_whitespace();
+        let mut found = text.lines();
+        for (slot, name) in lines() {
+            let mut words = found.next().ok_or(ENOENT)?.split_whitespace();
             assert_eq!(words.next(), Some(name));
             let value = words.next().and_then(|word| word.parse::<usize>().ok());
             assert_eq!(value, Some(1000 + slot));
             assert!(words.next().is_none());
         }
-        assert!(lines.next().is_none());
+        assert!(found.next().is_none());
         Ok(())
     }
 
     #[test]
     fn names_are_unique_and_fit() {
-        for (slot, name) in names().enumerate() {
-            assert!(!name.is_empty() && name.len() <= 32);
-            assert!(names().skip(slot + 1).all(|other| other != name));
+        for (i, (slot, name)) in lines().enumerate() {
+            assert!(!name.is_empty() && name.len() <= 32 && slot < TOTAL);
+            assert!(lines()
+                .skip(i + 1)
+                .all(|other| other.0 != slot && other.1 != name));
         }
-        assert_eq!(names().count(), TOTAL);
+    }
+
+    #[test]
+    fn nobody_is_told_which_ids_there_are() {
+        let is_there = |wanted| lines().any(|(_, name)| name == wanted);
+        assert!(is_there("DropNoConnection") && !is_there("DropTag"));
+        // All others are.
+        assert_eq!(lines().count(), TOTAL - 1);
     }
 }
