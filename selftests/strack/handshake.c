@@ -179,18 +179,40 @@ static void cookie_is_bound(void)
 	forget(accept(listener, NULL, NULL));
 }
 
+/* Whoever comes back with a cookie that has become too old gets another one, not a connection. */
 static void cookie_expires(void)
 {
-	long long expired = count("DropCookieExpired");
-	struct peer_conn c;
-	uint8_t data[2048];
+	long long expired = count("DropCookieExpired"), opens = count("PassiveOpens"), challenges;
+	uint8_t data[2048], other[2048];
+	struct peer_conn c, wrong;
+	uint64_t old;
 
 	peer_conn_init(&c, PORT);
 	CHECK(!peer_get_cookie(&peer, &c));
+	wrong = c;
+	wrong.cid++;
+	old = c.cookie_time;
+	challenges = count("ChallengeSent");
 	sleep_ms(10500);
+	/* First one that was not even good when it was new. */
+	peer_send_init(&peer, &wrong);
 	peer_send_init(&peer, &c);
-	CHECK(!AWAIT(c, ACCEPT, data, 100));
+	CHECK(AWAIT(c, CHALLENGE, data, 2000) == WIRE_INIT_SIZE);
+	CHECK(wire_get32(data + AT_TAG) == c.tag);
 	CHECK(count("DropCookieExpired") - expired == 1);
+	CHECK(count("ChallengeSent") - challenges == 1);
+	CHECK(!AWAIT(c, ACCEPT, other, 100));
+	CHECK(count("PassiveOpens") == opens && !pending(0));
+	c.cookie_time = wire_get64(data + AT_COOKIE_TIME);
+	c.cookie_mac = wire_get64(data + AT_COOKIE_MAC);
+	CHECK(c.cookie_time > old);
+	peer_send_init(&peer, &c);
+	if (!AWAIT(c, ACCEPT, data, 2000)) {
+		CHECK(!"accepted");
+		return;
+	}
+	CHECK(!peer_take_accept(&c, data) && !peer_sync(&peer, &c, NULL));
+	forget(accept(listener, NULL, NULL));
 }
 
 /* INIT again, because the ACCEPT was lost: the same connection, not another. */
@@ -502,7 +524,7 @@ static const struct wire_case cases[] = {
 	{ "INIT with cookie is accepted", accepts_with_cookie },
 	{ "identifiers, tags and first numbers are random", numbers_are_random },
 	{ "a cookie is good for its attempt only", cookie_is_bound },
-	{ "a cookie expires", cookie_expires },
+	{ "a cookie expires, and is replaced", cookie_expires },
 	{ "INIT repeated: the same connection", repeated_init },
 	{ "client silent after INIT", silent_client },
 	{ "nobody listens: refused", refused_port },

@@ -109,41 +109,43 @@ pub(crate) fn new_ids(ns: &NetNs) -> Result<Ids> {
 }
 
 /// An INIT has come in. Says whether it was of use. Receive softirq.
+///
+/// A cookie that is too old was good once, so its bearer gets another one: a client repeats the one
+/// that it has until it gets a later one.
 pub(crate) fn on_init(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) -> bool {
     let now = ns.cookie_clock(timer::now());
     let peer = PeerAddr(meta.src.octets());
 
-    if init.cookie_time == 0 && init.cookie_mac == 0 {
-        let listener = find_listener(ns, init, meta);
-        match &listener {
-            Some(listener) => {
-                ns.count(Counter::ChallengeSent);
-                let challenge = handshake::challenge(&ns.secret, now, &peer, init);
-                answer_as(ns, meta, &Packet::Challenge(challenge), listener.sock.uid());
+    let mut bearer = init.cookie_time != 0 || init.cookie_mac != 0;
+    if bearer {
+        if let Err(reason) = handshake::verify(&ns.secret, now, &peer, init, COOKIE_LIFETIME) {
+            ns.count(reason);
+            if reason != Counter::DropCookieExpired {
+                return false;
             }
-            None => refuse(ns, init, meta),
+            bearer = false;
         }
-        return listener.is_some();
+        // Before anything is refused: who has a connection may do without the listener.
+        if let Some(conn) = ns.conns.find_peer(&meta.src.octets(), init.scid) {
+            conn.work(|inner, now| inner.proto.on_init(now));
+            return true;
+        }
     }
-    if let Err(reason) = handshake::verify(&ns.secret, now, &peer, init, COOKIE_LIFETIME) {
-        ns.count(reason);
+    let Some(listener) = find_listener(ns, init, meta) else {
+        refuse(ns, init, meta);
         return false;
-    }
-    if let Some(conn) = ns.conns.find_peer(&meta.src.octets(), init.scid) {
-        conn.work(|inner, now| inner.proto.on_init(now));
+    };
+    if !bearer {
+        ns.count(Counter::ChallengeSent);
+        let challenge = handshake::challenge(&ns.secret, now, &peer, init);
+        answer_as(ns, meta, &Packet::Challenge(challenge), listener.sock.uid());
         return true;
     }
-    match find_listener(ns, init, meta) {
-        None => {
-            refuse(ns, init, meta);
-            false
-        }
-        Some(listener) if listener.is_full() => {
-            ns.event(Event::ListenOverflow);
-            false
-        }
-        Some(_) => queue(ns, init, meta),
+    if listener.is_full() {
+        ns.event(Event::ListenOverflow);
+        return false;
     }
+    queue(ns, init, meta)
 }
 
 /// A data packet for nobody: its sender is told, with the tag it sent itself. Receive softirq.
