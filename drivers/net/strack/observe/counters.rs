@@ -58,7 +58,7 @@ events! {
     RxChecksum,
     /// Datagrams without UDP checksum.
     RxNoChecksum,
-    /// Datagrams sent to more hosts than this one.
+    /// Datagrams sent to more hosts than this one, or by IPv6 between v4-mapped addresses.
     RxNotHost,
     /// Datagrams with nothing in them, or less than they claimed.
     RxShort,

@@ -233,13 +233,31 @@ struct sk_buff *strack_c_udp_recv(struct sock *sk)
 	return skb;
 }
 
+/*
+ * What the address says of the packet, where the link layer may have said something
+ * else: anybody on the link can send a multicast packet to this host's own address
+ * there. And a v4-mapped address in an IPv6 header would pass for one of IPv4 from
+ * here on, e.g. ::ffff:127.0.0.1 for a local one.
+ */
+static bool addr_is_for_us_v4(const struct iphdr *iph)
+{
+	return !ipv4_is_multicast(iph->daddr) && !ipv4_is_lbcast(iph->daddr);
+}
+
+static bool addr_is_for_us_v6(const struct ipv6hdr *ip6h)
+{
+	return !ipv6_addr_is_multicast(&ip6h->daddr) && !ipv6_addr_v4mapped(&ip6h->daddr) &&
+	       !ipv6_addr_v4mapped(&ip6h->saddr);
+}
+
 /* The least that a datagram of ours is made of: what all headers begin with. */
 #define STRACK_MIN_SEGMENT	16
 
 /*
  * Reads the headers in front of the payload. -EBADMSG: the checksum is wrong;
  * -ENOMSG: there is none, and we always send one; -EADDRNOTAVAIL: sent to more
- * than this host; -EPROTO: nothing in it, or taken apart into nothing.
+ * than this host, or by IPv6 from or to a v4-mapped address; -EPROTO: nothing in
+ * it, or taken apart into nothing.
  */
 int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx)
 {
@@ -260,6 +278,8 @@ int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx)
 	if (skb->protocol == htons(ETH_P_IP)) {
 		const struct iphdr *iph = ip_hdr(skb);
 
+		if (!addr_is_for_us_v4(iph))
+			return -EADDRNOTAVAIL;
 		addr_set_v4(rx->src, iph->saddr);
 		addr_set_v4(rx->dst, iph->daddr);
 		rx->ce = INET_ECN_is_ce(iph->tos);
@@ -267,6 +287,8 @@ int strack_c_udp_describe(struct sk_buff *skb, struct strack_udp_rx *rx)
 	} else {
 		const struct ipv6hdr *ip6h = ipv6_hdr(skb);
 
+		if (!addr_is_for_us_v6(ip6h))
+			return -EADDRNOTAVAIL;
 		addr_set_v6(rx->src, &ip6h->saddr);
 		addr_set_v6(rx->dst, &ip6h->daddr);
 		rx->ce = INET_ECN_is_ce(ipv6_get_dsfield(ip6h));

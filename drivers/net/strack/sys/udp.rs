@@ -222,7 +222,8 @@ unsafe extern "C" fn strack_udp_icmp(sk: *mut bindings::sock, icmp: *const IcmpH
 /// Verifies the checksum of a packet from a [`UdpSocket`], and reads the headers in front of it.
 ///
 /// Fails with `EBADMSG` when the checksum is wrong, with `ENOMSG` when there is none, with
-/// `EADDRNOTAVAIL` when it was not sent to this host alone, and with `EPROTO` when it is empty.
+/// `EADDRNOTAVAIL` when its addresses are not those of one host and of this one, and with `EPROTO` when
+/// it is empty.
 pub(crate) fn describe(skb: &mut Skb) -> Result<RxHeaders> {
     let mut headers = RxHeaders::default();
     // SAFETY: The packet is valid, and came from a UDP socket: the offsets of its headers are set.

@@ -173,4 +173,44 @@ mod suite {
         assert_eq!(refused(&rx, &pattern(100)?)?, Some(EADDRNOTAVAIL));
         Ok(())
     }
+
+    /// What is refused of a packet that came to this host alone, as far as the link layer knows.
+    fn between(src: [u8; 16], dst: [u8; 16], v4: bool) -> Result<Option<Error>> {
+        let rx = bindings::strack_kunit_rx {
+            src,
+            dst,
+            ..plain(v4)
+        };
+        refused(&rx, &pattern(100)?)
+    }
+
+    #[test]
+    fn multicast_address_is_refused() -> Result {
+        let unicast = Addr::from_v4([10, 1, 2, 3]).octets();
+        for dst in [[224, 0, 0, 1], [239, 255, 255, 255], [255; 4]] {
+            let dst = Addr::from_v4(dst).octets();
+            assert_eq!(between(unicast, dst, true)?, Some(EADDRNOTAVAIL));
+        }
+        for last in [1, 2] {
+            let mut dst = [0; 16];
+            (dst[0], dst[1], dst[15]) = (0xff, 2, last);
+            assert_eq!(between(SRC6, dst, false)?, Some(EADDRNOTAVAIL));
+        }
+        // The neighbours of these are as good as any.
+        let dst = Addr::from_v4([223, 255, 255, 255]).octets();
+        assert_eq!(between(unicast, dst, true)?, None);
+        let mut dst = DST6;
+        dst[0] = 0xfe;
+        assert_eq!(between(SRC6, dst, false)?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn mapped_address_is_none_of_ipv6() -> Result {
+        let mapped = Addr::from_v4([127, 0, 0, 1]).octets();
+        assert_eq!(between(mapped, DST6, false)?, Some(EADDRNOTAVAIL));
+        assert_eq!(between(SRC6, mapped, false)?, Some(EADDRNOTAVAIL));
+        assert_eq!(between(mapped, mapped, true)?, None);
+        Ok(())
+    }
 }
