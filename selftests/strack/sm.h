@@ -46,7 +46,8 @@ struct sm_group {
 #define SM_GROUP(label, table) \
 	const struct sm_group sm_group_##label = { #label, table, ARRAY_SIZE(table) }
 
-extern const struct sm_group sm_group_bind, sm_group_listen, sm_group_connect, sm_group_disconnect,
+extern const struct sm_group sm_group_bind, sm_group_scope, sm_group_listen, sm_group_connect,
+	sm_group_disconnect,
 	sm_group_send, sm_group_recv, sm_group_flags, sm_group_close, sm_group_shutdown, sm_group_poll,
 	sm_group_wakeup, sm_group_sockopt, sm_group_strackopt, sm_group_fault, sm_group_signal,
 	sm_group_file, sm_group_uring, sm_group_netns;

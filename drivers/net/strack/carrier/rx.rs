@@ -54,9 +54,9 @@ impl RxMeta {
         self.total.div_ceil(self.seg_len.max(1))
     }
 
-    /// The interface that belongs to the sender's address, zero if it means the same everywhere.
-    pub(crate) fn scope(&self) -> u32 {
-        if self.src.is_link_local() {
+    /// The interface that belongs to one of its addresses, zero if that means the same everywhere.
+    pub(crate) fn scope(&self, of: &Addr) -> u32 {
+        if of.is_link_local() {
             self.ifindex
         } else {
             0

@@ -211,12 +211,12 @@ fn queue(ns: &Arc<NetNs>, init: &InitHeader, meta: &RxMeta) -> bool {
         peer: Endpoint {
             addr: meta.src,
             port: init.src_port,
-            scope: meta.scope(),
+            scope: meta.scope(&meta.src),
         },
         local: Endpoint {
             addr: meta.dst,
             port: init.dst_port,
-            scope: meta.scope(),
+            scope: meta.scope(&meta.dst),
         },
         dev: device(meta),
     };
@@ -311,11 +311,12 @@ fn establish(ns: &Arc<NetNs>, item: &Incoming, listener: &Listener) -> Result {
     Ok(())
 }
 
-/// The device that a flow of `sock` is bound to: by option, or by the scope of a link-local address.
+/// The device that a flow of `sock` is bound to: by the scope of the peer's link-local address, or as the
+/// socket is.
 pub(crate) fn flow_dev(sock: &Sock, scope: u32) -> i32 {
-    match sock.bound_dev() {
-        0 => i32::try_from(scope).unwrap_or(0),
-        dev => dev,
+    match i32::try_from(scope) {
+        Ok(dev) if dev != 0 => dev,
+        _ => sock.bound_dev(),
     }
 }
 
@@ -344,7 +345,7 @@ fn answer_as(ns: &Arc<NetNs>, meta: &RxMeta, packet: &Packet, uid: u32) {
     let flow = FlowKey {
         saddr: meta.dst,
         daddr: meta.src,
-        oif: i32::try_from(meta.scope()).unwrap_or(0),
+        oif: i32::try_from(meta.scope(&meta.src)).unwrap_or(0),
         mark: 0,
         uid,
     };

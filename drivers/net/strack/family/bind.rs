@@ -31,7 +31,7 @@ use kernel::prelude::*;
 
 /// bind().
 pub(crate) fn bind(sock: &Sock, given: Given) -> Result {
-    let Given::Address(addr) = given else {
+    let Given::Address(mut addr) = given else {
         return Err(EAFNOSUPPORT);
     };
     let ns = netns::of(sock);
@@ -45,12 +45,31 @@ pub(crate) fn bind(sock: &Sock, given: Given) -> Result {
             return Err(EINVAL);
         }
     }
-    check_addr(&ns, &lock, &addr)?;
+    let before = lock.bound_dev();
+    if addr.addr.is_link_local() {
+        // As TCP: from now on the socket is on this link, and hears of no other one, which may have the
+        // same address.
+        let dev = lock.link_dev(addr.scope)?;
+        addr.scope = u32::try_from(dev)?;
+        lock.set_bound_dev(dev);
+    }
+    let result = bind_here(&ns, &mut lock, addr);
+    if result.is_err() {
+        lock.set_bound_dev(before);
+    }
+    result
+}
+
+/// Binds to an address on the device that the socket is bound to, if it is.
+fn bind_here(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
+    if !addr.addr.is_any() && !ns.net.addr_is_local(addr.addr, lock.bound_dev()) {
+        return Err(EADDRNOTAVAIL);
+    }
     if addr.port != 0 && ns.net.port_privileged(addr.port) {
         return Err(EACCES);
     }
-    take_port(&ns, &mut lock, addr)?;
-    sock::inner(&mut lock).bound_by_user = true;
+    take_port(ns, lock, addr)?;
+    sock::inner(lock).bound_by_user = true;
     Ok(())
 }
 
@@ -117,23 +136,6 @@ fn peer_of(socket: &Socket, need_connected: bool) -> Result<SockAddr> {
         port: conn.peer.port,
         scope: conn.peer.scope,
     })
-}
-
-fn check_addr(ns: &NetNs, sock: &Sock, addr: &SockAddr) -> Result {
-    if addr.addr.is_any() {
-        return Ok(());
-    }
-    if addr.addr.is_link_local() && addr.scope == 0 && sock.bound_dev() == 0 {
-        return Err(EINVAL);
-    }
-    let oif = match sock.bound_dev() {
-        0 => i32::try_from(addr.scope)?,
-        dev => dev,
-    };
-    if !ns.net.addr_is_local(addr.addr, oif) {
-        return Err(EADDRNOTAVAIL);
-    }
-    Ok(())
 }
 
 fn take_port(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {

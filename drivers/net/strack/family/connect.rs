@@ -137,8 +137,8 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     if dest.addr.is_multicast() || (dest.addr.is_v4() && sock::inner(lock).v6only) {
         return Err(ENETUNREACH);
     }
-    if dest.addr.is_link_local() && dest.scope == 0 && lock.bound_dev() == 0 {
-        return Err(EINVAL);
+    if dest.addr.is_link_local() {
+        dest.scope = u32::try_from(lock.link_dev(dest.scope)?)?;
     }
     if !bound.addr.is_any() && bound.addr.is_v4() != dest.addr.is_v4() {
         return Err(EINVAL);
@@ -174,7 +174,11 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     let local = Endpoint {
         addr: flow.saddr,
         port: local_port,
-        scope: bound.scope,
+        scope: if flow.saddr.is_link_local() {
+            u32::try_from(flow.oif)?
+        } else {
+            0
+        },
     };
     let peer = Endpoint {
         addr: dest.addr,

@@ -223,6 +223,8 @@ void strack_c_sk_sigpipe(void);
 
 bool strack_c_port_privileged(struct net *net, u16 port);
 bool strack_c_addr_is_local(struct net *net, const u8 addr[16], bool v4, int oif);
+bool strack_c_sk_dev_fits(struct sock *sk, int dev);
+void strack_c_sk_set_bound_dev(struct sock *sk, int dev);
 void strack_c_port_range(struct net *net, int *low, int *high);
 bool strack_c_port_reserved(const struct net *net, u16 port);
 

@@ -234,6 +234,18 @@ bool strack_c_addr_is_local(struct net *net, const u8 addr[16], bool v4, int oif
 	return local;
 }
 
+/* Whether @sk, as far as it is bound to a device, may be on the link of @dev: a VRF has many. */
+bool strack_c_sk_dev_fits(struct sock *sk, int dev)
+{
+	return sk_dev_equal_l3scope(sk, dev);
+}
+
+/* What SO_BINDTODEVICE does, and bind() to an address of one link. Under lock_sock(). */
+void strack_c_sk_set_bound_dev(struct sock *sk, int dev)
+{
+	WRITE_ONCE(sk->sk_bound_dev_if, dev);
+}
+
 void strack_c_port_range(struct net *net, int *low, int *high)
 {
 	inet_get_local_port_range(net, low, high);

@@ -153,6 +153,21 @@ impl Sock {
         unsafe { (&raw const (*self.as_ptr()).__sk_common.skc_bound_dev_if).read_volatile() }
     }
 
+    /// The device that a link-local address is on, if `scope` is what stands beside it, or zero. `EINVAL`
+    /// when nothing says so, or the socket is bound to another one.
+    pub(crate) fn link_dev(&self, scope: u32) -> Result<i32> {
+        let (dev, bound) = (i32::try_from(scope)?, self.bound_dev());
+        if dev == 0 {
+            return if bound == 0 { Err(EINVAL) } else { Ok(bound) };
+        }
+        // SAFETY: By the type invariant.
+        if unsafe { bindings::strack_c_sk_dev_fits(self.as_ptr(), dev) } {
+            Ok(dev)
+        } else {
+            Err(EINVAL)
+        }
+    }
+
     /// The user whose socket it is, as the kernel counts users.
     pub(crate) fn uid(&self) -> u32 {
         // SAFETY: By the type invariant; one word, see `word!`.
@@ -420,6 +435,12 @@ impl SockLock<'_> {
         let arg = (&raw mut ready).cast::<c_void>();
         // SAFETY: The lock is held, as the function wants, and `arg` outlives the call.
         to_result(unsafe { bindings::strack_c_sk_wait(self.sock.as_ptr(), timeo, Some(call), arg) })
+    }
+
+    /// Binds the socket to a device as `SO_BINDTODEVICE` does; zero frees it.
+    pub(crate) fn set_bound_dev(&mut self, dev: i32) {
+        // SAFETY: The lock is held.
+        unsafe { bindings::strack_c_sk_set_bound_dev(self.sock.as_ptr(), dev) }
     }
 
     /// The socket has lost its connection by the program's wish; see [`SockLock::wait`].

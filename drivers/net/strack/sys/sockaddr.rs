@@ -77,11 +77,16 @@ pub(crate) unsafe fn read(from: *const u8, len: c_int) -> Result<Given> {
         return Err(EAFNOSUPPORT);
     }
     // SAFETY: All views of the union are plain bytes.
-    let octets = unsafe { raw.sin6_addr.in6_u.u6_addr8 };
+    let addr = Addr::new(unsafe { raw.sin6_addr.in6_u.u6_addr8 });
     Ok(Given::Address(SockAddr {
-        addr: Addr::new(octets),
+        addr,
         port: u16::from_be(raw.sin6_port),
-        scope: raw.sin6_scope_id,
+        // Whatever a program has left there with an address of another kind, as for TCP.
+        scope: if addr.is_link_local() {
+            raw.sin6_scope_id
+        } else {
+            0
+        },
     }))
 }
 

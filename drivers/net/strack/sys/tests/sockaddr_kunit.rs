@@ -70,6 +70,14 @@ mod suite {
     }
 
     #[test]
+    fn scope_is_of_link_local_addresses() {
+        let mut bytes = bytes(family());
+        bytes[8] = 0xfd;
+        let addr = address(given(&bytes, 28));
+        assert_eq!(addr.map(|addr| (addr.port, addr.scope)), Some((0x1234, 0)));
+    }
+
+    #[test]
     fn too_short() {
         for len in [-1, 0, 1, 2, 23] {
             assert!(given(&bytes(family()), len).is_err());
