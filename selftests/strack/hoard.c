@@ -6,6 +6,7 @@
  */
 #include <linux/sock_diag.h>
 #include <netinet/udp.h>
+#include <sys/epoll.h>
 
 #include "handshake.h"
 
@@ -213,6 +214,108 @@ static void remnants_are_charged(void)
 	forget(fd);
 }
 
+/*
+ * Connections that keep more than the CPUs can owe the total. Below zero that is taken
+ * for zero, so that no limit is reached; above, what is taken in one piece shows exactly.
+ */
+#define GROUNDS_MOST	64
+static int ground[GROUNDS_MOST], grounds;
+
+/* Pages that all sockets have with them. */
+static long lay_ground(void)
+{
+	long pages = 0;
+
+	while (pages <= blur && grounds < GROUNDS_MOST) {
+		struct peer_conn c;
+
+		ground[grounds++] = connected(&c);
+		fill(&c);
+		pages = settled_pages();
+	}
+	return pages;
+}
+
+static void lift_ground(void)
+{
+	while (grounds > 0)
+		forget(ground[--grounds]);
+}
+
+/*
+ * Whether epoll finds @fd readable within @ms. It only looks when it is woken, so
+ * this tells a wakeup that was forgotten.
+ */
+static bool woken(int epoll, unsigned int ms)
+{
+	struct epoll_event event;
+
+	return epoll_wait(epoll, &event, 1, ms) == 1 && (event.events & EPOLLIN);
+}
+
+/* A connection whose reader waits for more than will come. */
+static int patient(struct peer_conn *c, uint32_t packets, int *epoll)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd = connected(c), lowat = 1 << 20;
+
+	CHECK(!setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat)));
+	*epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK(!epoll_ctl(*epoll, EPOLL_CTL_ADD, fd, &event));
+	for (uint32_t i = 0; i < packets; i++)
+		CHECK(!peer_send_data(&peer, c, 0, c->psn + i, (uint64_t)i * LEN, LEN));
+	CHECK(!peer_sync(&peer, c, NULL));
+	CHECK(!woken(*epoll, 0));
+	return fd;
+}
+
+/* What a reader waits for does not come while it keeps the memory for that: it is woken. */
+static void short_memory_wakes(void)
+{
+	long long refused = count("RxNoMemory");
+	uint32_t nth = 10;
+	struct peer_conn c;
+	int epoll, fd = patient(&c, nth, &epoll);
+
+	CHECK(lay_ground() > 0);
+	set_mem(0, 0, 0);
+	CHECK(!send_train(&c, nth, 0));
+	CHECK(woken(epoll, slow(2000)));
+	CHECK(count("RxNoMemory") - refused == COPIES);
+	/* Not once and for all: a little is had always. */
+	read_all(fd, nth);
+	for (refused = count("RxNoMemory"); count("RxNoMemory") == refused && nth < 100; nth++) {
+		CHECK(!woken(epoll, 0));
+		CHECK(!peer_send_data(&peer, &c, 0, c.psn + nth, (uint64_t)nth * LEN, LEN));
+		CHECK(!peer_sync(&peer, &c, NULL));
+	}
+	CHECK(count("RxNoMemory") - refused == 1 && nth > 11);
+	CHECK(woken(epoll, slow(2000)));
+	usual();
+	close(epoll);
+	forget(fd);
+	lift_ground();
+}
+
+/* The same with the socket's own memory, by what cannot be read because one packet is missing. */
+static void full_buffer_wakes(void)
+{
+	long long refused = count("RxNoRoom");
+	struct peer_conn c;
+	int epoll, fd = patient(&c, 1, &epoll);
+	uint32_t nth = 1;
+
+	while (receive_memory(fd) < LIMIT && nth < PAGES(LIMIT)) {
+		CHECK(!woken(epoll, 0));
+		CHECK(!send_train(&c, ++nth, 0));
+		CHECK(!peer_sync(&peer, &c, NULL));
+	}
+	CHECK(is_full(fd) && count("RxNoRoom") == refused);
+	CHECK(woken(epoll, slow(2000)));
+	close(epoll);
+	forget(fd);
+}
+
 /* A connection that has ended still has what was not read, until it is. */
 static void unread_stays_charged(void)
 {
@@ -360,6 +463,8 @@ static void orphans_are_bounded(void)
 const struct wire_case hoard_cases[] = {
 	{ "what a peer makes the kernel keep is charged and bounded", hoarding_is_bounded },
 	{ "a byte pays for the train that it keeps", remnants_are_charged },
+	{ "a reader that waits for more is woken when memory is short", short_memory_wakes },
+	{ "a reader that waits for more is woken when its buffer is full", full_buffer_wakes },
 	{ "what is unread is paid for after the end", unread_stays_charged },
 	{ "all sockets together are bounded", all_together_are_bounded },
 	{ "connections without a socket are bounded", orphans_are_bounded },

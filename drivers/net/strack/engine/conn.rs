@@ -28,6 +28,7 @@ use crate::{
             Run, //
         },
         quota::Place,
+        receiving::URGENT,
         sending::Hold, //
     },
     proto::{
@@ -169,6 +170,10 @@ pub(crate) struct Inner {
     pub(super) rx_mem: u32,
     /// Payload bytes in order and not yet read.
     pub(crate) rx_bytes: usize,
+    /// A packet was refused, for want of memory, since something was read.
+    pub(super) rx_refused: bool,
+    /// What poll() knows of `rx_bytes` is that they are [`URGENT`].
+    rx_urgent: bool,
     /// Our stream has ended; what `tx` has is the rest of it.
     pub(super) shut: bool,
     /// The peer's stream has ended; what `rx_bytes` counts is the rest of it.
@@ -238,6 +243,8 @@ impl Conn {
             rx_counted: proto.rcv_nxt(),
             rx_mem: 0,
             rx_bytes: 0,
+            rx_refused: false,
+            rx_urgent: false,
             shut: false,
             peer_finished: false,
             window,
@@ -454,7 +461,12 @@ impl Inner {
         notes.read |= events.contains(Events::READABLE);
         notes.state |= events.contains(Events::CONNECTED) || events.contains(Events::FIN_ACKED);
         if let Some(sock) = &self.sock {
-            sock.publish(self.poll_buffers());
+            let buffers = self.poll_buffers();
+            let urgent = buffers.readable == URGENT;
+            // Also by what cannot be read yet, or was refused.
+            notes.read |= urgent && !self.rx_urgent;
+            self.rx_urgent = urgent;
+            sock.publish(buffers);
             // What is wrong stands before what tells readers to look.
             if let (true, Some(error)) = (events.contains(Events::FAILED), self.failure()) {
                 sock.set_err(error);

@@ -9,6 +9,9 @@
 //! are not. It is charged once, in full, before the first of them is kept, and the charge is given
 //! back with the one of those that is read last, for that is when the skb is freed. Who cannot
 //! be charged is not kept: neither the peer nor the order in which it sends decides how much memory is held.
+//!
+//! A reader that waits for more than there is (`SO_RCVLOWAT`) may be the one who holds what is lacking.
+//! Then more does not come until something is read, and what there is is [`URGENT`].
 
 use crate::{
     engine::{
@@ -30,6 +33,9 @@ use crate::{
 /// of 1024 packets takes if each has a page of its own. Credit that was given stands, also when the
 /// buffer is made smaller afterwards.
 const RX_MEM_LEAST: u32 = 4 << 20;
+
+/// Bytes to read, where the reader is not to wait for more.
+pub(super) const URGENT: u32 = u32::MAX;
 
 /// What there is too little of for a packet.
 #[derive(Clone, Copy)]
@@ -105,7 +111,10 @@ impl Inner {
         }
         match keeping.lack {
             // What was paid for in spite of that must leave with the next read.
-            Some(lack) if !awaited => Err(lack),
+            Some(lack) if !awaited => {
+                self.rx_refused = true;
+                Err(lack)
+            }
             _ => Ok(()),
         }
     }
@@ -175,17 +184,18 @@ impl Inner {
         }
     }
 
-    /// Bytes that poll() holds against `SO_RCVLOWAT`: more than there are when the peer may soon send no
-    /// more before some are read, be it for the number of packets or for the memory they take.
+    /// Bytes that poll() holds against `SO_RCVLOWAT`: [`URGENT`] when no more may come before some are
+    /// read, be it for the number of packets, for the memory they take, or because of all the others
+    /// there was none for a packet.
     pub(super) fn readable(&self) -> u32 {
         let packets = self
             .rx_head
             .map_or(0, |head| self.rx_counted.dist_from(head));
         let many = packets >= self.rx.len() / 2;
-        if self.rx_bytes > 0 && (many || self.is_over_full()) {
-            return u32::MAX;
+        if self.rx_bytes > 0 && (many || self.rx_refused || self.is_over_full()) {
+            return URGENT;
         }
-        u32::try_from(self.rx_bytes).unwrap_or(u32::MAX)
+        u32::try_from(self.rx_bytes).unwrap_or(URGENT)
     }
 
     /// Lets go of a packet that has been read.
@@ -212,6 +222,7 @@ impl Inner {
 
     /// The reader has taken the next `bytes` bytes.
     pub(crate) fn consume(&mut self, bytes: usize) {
+        self.rx_refused = false;
         let mut left = bytes;
         while let Some(head) = self.rx_head {
             if head.ge(self.rx_counted) {
