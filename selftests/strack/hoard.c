@@ -428,7 +428,7 @@ static void orphans_are_bounded(void)
 	/* more than the blur hides */
 	const int n = blur / PAGES(ORPHAN_BYTES) + 2;
 	long long refused = count("OrphanOverflow");
-	long pages = settled_pages();
+	long pages = lay_ground();
 	uint8_t reset[2048];
 
 	CHECK(n <= ORPHANS_MOST);
@@ -448,16 +448,70 @@ static void orphans_are_bounded(void)
 	end_orphans(n);
 	CHECK(host_pages() == pages);
 
-	/* Under pressure there are no more. */
+	/* Under pressure they go on. */
 	refused = count("OrphanOverflow");
 	set_mem(0, 0, pages + blur + 2 * n * PAGES(ORPHAN_BYTES));
 	make_orphans(n);
+	CHECK(count("OrphanOverflow") == refused);
+	end_orphans(n);
+	CHECK(host_pages() == pages);
+
+	/* Beyond the limit there are no more. */
+	set_mem(0, 0, pages);
+	make_orphans(n);
 	CHECK(peer_expect(&peer, WIRE_RESET, reset, sizeof(reset), slow(5000)));
 	CHECK(count("OrphanOverflow") > refused);
-	CHECK(host_pages() <= (pages > 0 ? pages : 0));
+	CHECK(host_pages() <= pages);
 	usual();
 	end_orphans(n);
 	CHECK(host_pages() == pages);
+	lift_ground();
+}
+
+/* Takes and acknowledges what the kernel sends, until that is all and ended. */
+static bool receive_to_end(struct peer_conn *c, uint64_t bytes)
+{
+	uint8_t data[2048];
+	bool ended = false;
+	size_t n;
+
+	while (!ended || c->received < bytes) {
+		n = peer_expect_for(&peer, c->cid, WIRE_DATA, data, sizeof(data), slow(2000));
+		if (!n)
+			return false;
+		peer_note_data(c, data, n);
+		peer_send_ack(&peer, c);
+		ended |= !!(data[AT_FLAGS] & WIRE_DATA_FIN);
+	}
+	return c->received == bytes;
+}
+
+/* However much others have: who has little left to say when he closes is heard. */
+static void last_words_arrive(void)
+{
+	const long limits[] = { lay_ground() + blur + 1000, 0 };
+	long long refused = count("OrphanOverflow");
+	uint8_t data[2048];
+	size_t n;
+
+	for (int i = 0; i < 2; i++) {
+		int fd = connected(&orphan[0]);
+
+		/* under pressure, and beyond the limit */
+		set_mem(0, 0, limits[i]);
+		CHECK(send(fd, "bye", 3, 0) == 3);
+		close(fd);
+		/* Nor later, when it comes again. */
+		do
+			n = AWAIT(orphan[0], DATA, data, 2000);
+		while (n && !(data[AT_FLAGS] & WIRE_DATA_RETX));
+		CHECK(n);
+		CHECK(receive_to_end(&orphan[0], 3));
+		end_orphans(1);
+		CHECK(count("OrphanOverflow") == refused);
+		usual();
+	}
+	lift_ground();
 }
 
 const struct wire_case hoard_cases[] = {
@@ -468,6 +522,7 @@ const struct wire_case hoard_cases[] = {
 	{ "what is unread is paid for after the end", unread_stays_charged },
 	{ "all sockets together are bounded", all_together_are_bounded },
 	{ "connections without a socket are bounded", orphans_are_bounded },
+	{ "a short farewell needs no memory", last_words_arrive },
 };
 
 const unsigned int hoard_count = ARRAY_SIZE(hoard_cases);

@@ -36,7 +36,16 @@ const ORPHAN_LIFE: Ns = 600 * SEC;
 /// Memory of a connection whose queues are empty, bytes.
 const BARE_MEMORY: usize = 120 << 10;
 
+/// Memory in the send queue that an orphan may have whatever the others have, bytes; of the order of
+/// `SOCK_MIN_SNDBUF`, which is that of TCP.
+const BARE_QUEUE: usize = 4 << 10;
+
 impl Inner {
+    /// Whether hardly any memory would be set free by giving it up.
+    fn is_bare(&self) -> bool {
+        self.tx_mem <= BARE_QUEUE
+    }
+
     /// When a connection that nobody owns any more is given up: a peer may neither leave its own
     /// direction open nor its window closed for ever.
     pub(super) fn orphan_deadline(&self) -> Option<Ns> {
@@ -55,7 +64,7 @@ impl Inner {
         let Some(at) = self.orphan_deadline() else {
             return false;
         };
-        let poor = memory::is_over();
+        let poor = !self.is_bare() && memory::is_over();
         if poor {
             ns.event(Event::OrphanOverflow);
         }
@@ -66,20 +75,24 @@ impl Inner {
     pub(super) fn may_be_orphan(&mut self, ns: &Arc<NetNs>) -> bool {
         match self.proto.state() {
             State::TimeWait | State::Closed => true,
-            _ => self.take_place(ns, Kind::Orphan, BARE_MEMORY.saturating_add(self.tx_mem)),
+            _ => {
+                let memory = BARE_MEMORY.saturating_add(self.tx_mem);
+                self.take_place(ns, Kind::Orphan, memory, self.is_bare())
+            }
         }
     }
 
-    /// Changes its place among those without a socket, with `memory` bytes; whether there was one.
-    fn take_place(&mut self, ns: &Arc<NetNs>, kind: Kind, memory: usize) -> bool {
+    /// Changes its place among those without a socket, with `memory` bytes, or without any if `bare`;
+    /// whether there was one.
+    fn take_place(&mut self, ns: &Arc<NetNs>, kind: Kind, memory: usize, bare: bool) -> bool {
         if !self.place.as_ref().is_some_and(|place| place.is(kind)) {
-            self.place = Place::take(ns, kind, memory);
+            self.place = Place::take(ns, kind, memory, bare);
         }
         self.place.is_some()
     }
 
     /// Whether there is a place for the connection in TIME_WAIT.
     pub(super) fn may_wait(&mut self, ns: &Arc<NetNs>) -> bool {
-        self.take_place(ns, Kind::TimeWait, 0)
+        self.take_place(ns, Kind::TimeWait, 0, false)
     }
 }

@@ -6,8 +6,10 @@
 //! keep is a part of what the whole host may (`net.strack.mem`).
 //!
 //! * **Orphans** were closed while something was still to be sent, or the peer still to finish
-//!   (`tcp_max_orphans`). Beyond either limit, closing resets the peer at once. An orphan counts as what
-//!   it had when it was closed until it is gone.
+//!   (`tcp_max_orphans`). Beyond either limit, closing resets the peer at once; but for want of memory
+//!   only one that keeps a lot, as with TCP: else somebody who uses memory up could have everybody's
+//!   last words cut off, for little that is set free. An orphan counts as what it had when it was
+//!   closed until it is gone.
 //! * Those in **TIME_WAIT** wait for late packets and do nothing else (`tcp_max_tw_buckets`). Beyond
 //!   the limit a connection ends at once. That is safe: its ids are random and its tag is checked, so
 //!   late packets do not reach another connection. What is lost is the answer to a peer whose last
@@ -66,8 +68,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Takes a place, if one is free and so are `memory` bytes; else that is counted.
-    pub(crate) fn take(ns: &Arc<NetNs>, kind: Kind, memory: usize) -> Option<Place> {
+    /// Takes a place, if one is free and so are `memory` bytes; else that is counted. One of those that
+    /// are `bare` is content without memory that counts.
+    pub(crate) fn take(ns: &Arc<NetNs>, kind: Kind, memory: usize, bare: bool) -> Option<Place> {
         let before = ns.quota.count(kind).fetch_add(1, Relaxed);
         let ns = ns.clone();
         let mut place = Place {
@@ -81,7 +84,7 @@ impl Place {
         };
         if u32::try_from(before).unwrap_or(0) < most {
             place.memory = Share::take(memory);
-            if place.memory.is_some() {
+            if place.memory.is_some() || bare {
                 return Some(place);
             }
         }

@@ -178,7 +178,7 @@ void strack_c_sk_rmem_unforce(struct sock *sk, u32 bytes);
 
 /*
  * offered by memory.c: memory without a socket to charge it to. None is to be had
- * where sockets come under pressure. Any context.
+ * when no socket gets any more. Any context.
  */
 bool strack_c_memory_take(unsigned long pages);
 void strack_c_memory_give(unsigned long pages);

@@ -103,7 +103,7 @@ void strack_c_sk_rmem_unforce(struct sock *sk, u32 bytes)
 bool strack_c_memory_take(unsigned long pages)
 {
 	if (atomic_long_add_return(pages, &strack_memory_allocated) <=
-	    READ_ONCE(strack_sysctl_mem[1]))
+	    READ_ONCE(strack_sysctl_mem[2]))
 		return true;
 	strack_c_memory_give(pages);
 	return false;

@@ -15,7 +15,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Takes at least `bytes`. None is to be had where sockets come under pressure.
+    /// Takes at least `bytes`. None is to be had when no socket gets any more.
     pub(crate) fn take(bytes: usize) -> Option<Share> {
         let pages = c_ulong::try_from(bytes.div_ceil(PAGE_SIZE)).ok()?;
         // SAFETY: No requirements.
