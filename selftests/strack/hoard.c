@@ -16,6 +16,9 @@
 #define PAGE	4096L
 #define PAGES(bytes) ((long)((bytes) / PAGE))
 
+#define TIME_WAIT_FILE	"/proc/sys/net/strack/time_wait_ms"
+#define REST	(64 << 10)		/* bytes that a connection in TIME_WAIT counts as */
+
 /* The setting of the host, which only the first namespace has. */
 #define MEM_FILE	"/proc/sys/net/strack/mem"
 static int mem_file = -1;
@@ -514,6 +517,57 @@ static void last_words_arrive(void)
 	lift_ground();
 }
 
+/* Closes a connection of this host with itself, the end that connected first. */
+static void close_pair(int server, const struct sockaddr_strack *sa)
+{
+	int first = socket(sa->sst_family, SOCK_STREAM, 0), second;
+	char byte;
+
+	CHECK(!st_connect(first, sa));
+	second = accept(server, NULL, NULL);
+	close(first);
+	CHECK(recv(second, &byte, 1, 0) == 0);
+	close(second);
+}
+
+/* What waits for late packets only is paid for, and comes after what others need. */
+static void time_wait_is_bounded(void)
+{
+	enum { PAIRS = 4 };
+	long long refused = count("TimeWaitOverflow");
+	int family = strack_family(), server = socket(family, SOCK_STREAM, 0);
+	struct sockaddr_strack sa;
+	const struct timespec pause = { .tv_nsec = slow(20) * 1000000L };
+	const long pages = lay_ground();
+	char text[16];
+	long waiting;
+
+	st_address(&sa, family, "127.0.0.1", PORT + 2);
+	CHECK(!st_bind(server, &sa) && !listen(server, PAIRS));
+	/* Until the last look at them; the ends that close second may be gone sooner. */
+	snprintf(text, sizeof(text), "%u", slow(5000));
+	CHECK(!write_text(TIME_WAIT_FILE, text));
+	for (int i = 0; i < PAIRS; i++)
+		close_pair(server, &sa);
+	waiting = settled_pages() - pages;
+	ktap_diag("  %ld pages for %d connections", waiting, PAIRS);
+	CHECK(waiting >= PAIRS * PAGES(REST) && waiting <= 2 * PAIRS * PAGES(REST));
+	CHECK(waiting % PAGES(REST) == 0 && count("TimeWaitOverflow") == refused);
+
+	/* Sockets would come under pressure. */
+	set_mem(0, pages, pages + blur + 1000);
+	close_pair(server, &sa);
+	CHECK(count("TimeWaitOverflow") - refused == 2);
+	CHECK(host_pages() <= pages + waiting);
+	usual();
+	for (int i = 0; i < 500 && host_pages() != pages; i++)
+		nanosleep(&pause, NULL);
+	CHECK(host_pages() == pages);
+	CHECK(!write_text(TIME_WAIT_FILE, "1000"));
+	close(server);
+	lift_ground();
+}
+
 const struct wire_case hoard_cases[] = {
 	{ "what a peer makes the kernel keep is charged and bounded", hoarding_is_bounded },
 	{ "a byte pays for the train that it keeps", remnants_are_charged },
@@ -523,6 +577,7 @@ const struct wire_case hoard_cases[] = {
 	{ "all sockets together are bounded", all_together_are_bounded },
 	{ "connections without a socket are bounded", orphans_are_bounded },
 	{ "a short farewell needs no memory", last_words_arrive },
+	{ "connections in TIME_WAIT are bounded", time_wait_is_bounded },
 };
 
 const unsigned int hoard_count = ARRAY_SIZE(hoard_cases);

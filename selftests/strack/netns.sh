@@ -145,15 +145,40 @@ apart() {
 	[ "$n" -eq 1 ] || { echo "$n passive opens counted"; return 1; }
 }
 
+# What somebody sets in a user namespace must not let him use up the memory of the host.
+limited_in_user_ns() {
+	local most
+	setup_ns C
+	most=$(in_ns "$C" cat /proc/sys/net/strack/max_time_wait)
+	ns_sysctl "$C" net.strack.time_wait_ms=600000 net.strack.max_orphans=2147483647 \
+		net.strack.max_time_wait=2147483647 || return 1
+	# shellcheck disable=SC2016 # expanded in there
+	unshare -Urn sh -c '
+		cd /proc/sys/net/strack || exit 1
+		# limit NAME VALUE: that is the most it can be set to
+		limit() {
+			echo "$2" >"$1" && [ "$(cat "$1")" -eq "$2" ] || exit 1
+			(echo $(($2 + 1)) >"$1") 2>/dev/null || return 0
+			echo "$1 can be set to $(cat "$1")"
+			exit 1
+		}
+		limit max_orphans "$1"
+		limit max_time_wait "$1"
+		limit time_wait_ms 60000
+	' - "$most"
+}
+
 ktap_print_header
-ktap_set_plan 5
+ktap_set_plan 6
 ktap_test_result "$TIMES namespaces deleted with open sockets" many_lives
 ktap_test_result "eight at once" many_at_once
 ktap_test_result "deleted under traffic" deleted_under_traffic
 ktap_test_result "device deleted under traffic" device_deleted_under_traffic
 if is_tcp; then
 	ktap_test_skip "settings and counters are apart" "there are none of TCP"
+	ktap_test_skip "settings have limits in a user namespace" "there are none of TCP"
 else
 	ktap_test_result "settings and counters are apart" apart
+	ktap_test_result "settings have limits in a user namespace" limited_in_user_ns
 fi
 ktap_finished

@@ -36,6 +36,9 @@ const ORPHAN_LIFE: Ns = 600 * SEC;
 /// Memory of a connection whose queues are empty, bytes.
 const BARE_MEMORY: usize = 120 << 10;
 
+/// Of one that has none any more, in TIME_WAIT.
+const REST_MEMORY: usize = 64 << 10;
+
 /// Memory in the send queue that an orphan may have whatever the others have, bytes; of the order of
 /// `SOCK_MIN_SNDBUF`, which is that of TCP.
 const BARE_QUEUE: usize = 4 << 10;
@@ -86,6 +89,8 @@ impl Inner {
     /// whether there was one.
     fn take_place(&mut self, ns: &Arc<NetNs>, kind: Kind, memory: usize, bare: bool) -> bool {
         if !self.place.as_ref().is_some_and(|place| place.is(kind)) {
+            // What it has so far may be what it needs now.
+            self.place = None;
             self.place = Place::take(ns, kind, memory, bare);
         }
         self.place.is_some()
@@ -93,6 +98,6 @@ impl Inner {
 
     /// Whether there is a place for the connection in TIME_WAIT.
     pub(super) fn may_wait(&mut self, ns: &Arc<NetNs>) -> bool {
-        self.take_place(ns, Kind::TimeWait, 0, false)
+        self.take_place(ns, Kind::TimeWait, REST_MEMORY, false)
     }
 }

@@ -11,14 +11,20 @@
 //!   last words cut off, for little that is set free. An orphan counts as what it had when it was
 //!   closed until it is gone.
 //! * Those in **TIME_WAIT** wait for late packets and do nothing else (`tcp_max_tw_buckets`). Beyond
-//!   the limit a connection ends at once. That is safe: its ids are random and its tag is checked, so
-//!   late packets do not reach another connection. What is lost is the answer to a peer whose last
-//!   packet needs one. They are few and small, and their number is their limit.
+//!   the limit, or where sockets come under pressure, a connection ends at once. That is safe: its ids
+//!   are random and its tag is checked, so late packets do not reach another connection. What is lost
+//!   is the answer to a peer whose last packet needs one.
+//!
+//! Everybody can have namespaces, and set the limits in them. So it is the memory that bounds what those
+//! of all of them keep together, and what they are set to has a bound there (sys/sysctl.c).
 
 use crate::{
     engine::net::NetNs,
     observe::counters::Event,
-    sys::memory::Share, //
+    sys::memory::{
+        Share,
+        Until, //
+    },
 };
 use kernel::sync::{
     atomic::{
@@ -78,12 +84,17 @@ impl Place {
             kind,
             memory: None,
         };
-        let (most, overflow) = match kind {
-            Kind::Orphan => (place.ns.net.max_orphans(), Event::OrphanOverflow),
-            Kind::TimeWait => (place.ns.net.max_time_wait(), Event::TimeWaitOverflow),
+        let net = &place.ns.net;
+        let (most, until, overflow) = match kind {
+            Kind::Orphan => (net.max_orphans(), Until::Limit, Event::OrphanOverflow),
+            Kind::TimeWait => (
+                net.max_time_wait(),
+                Until::Pressure,
+                Event::TimeWaitOverflow,
+            ),
         };
         if u32::try_from(before).unwrap_or(0) < most {
-            place.memory = Share::take(memory);
+            place.memory = Share::take(memory, until);
             if place.memory.is_some() || bare {
                 return Some(place);
             }

@@ -96,6 +96,7 @@ struct strack_param {
 /**
  * struct strack_net - per network namespace
  * @sysctl: the settings above
+ * @most_rest: largest max_orphans and max_time_wait in the namespace of a user namespace
  * @params: values of the protocol's constants, in the order of strack_params()
  * @header: their registration
  * @net: back pointer, valid as long as this structure
@@ -106,6 +107,7 @@ struct strack_param {
  */
 struct strack_net {
 	struct strack_sysctl sysctl;
+	int most_rest;
 	int *params;
 	struct ctl_table_header *header;
 	struct net *net;
@@ -178,9 +180,14 @@ void strack_c_sk_rmem_unforce(struct sock *sk, u32 bytes);
 
 /*
  * offered by memory.c: memory without a socket to charge it to. None is to be had
- * when no socket gets any more. Any context.
+ * where it would make more than that value of net.strack.mem. Any context.
  */
-bool strack_c_memory_take(unsigned long pages);
+enum strack_memory_until {
+	STRACK_MEMORY_PRESSURE = 1,
+	STRACK_MEMORY_LIMIT = 2,
+};
+
+bool strack_c_memory_take(unsigned long pages, enum strack_memory_until until);
 void strack_c_memory_give(unsigned long pages);
 /* more is in use than may be */
 bool strack_c_memory_is_over(void);

@@ -100,10 +100,10 @@ void strack_c_sk_rmem_unforce(struct sock *sk, u32 bytes)
 	atomic_long_sub(sk_mem_pages(bytes), &strack_memory_allocated);
 }
 
-bool strack_c_memory_take(unsigned long pages)
+bool strack_c_memory_take(unsigned long pages, enum strack_memory_until until)
 {
 	if (atomic_long_add_return(pages, &strack_memory_allocated) <=
-	    READ_ONCE(strack_sysctl_mem[2]))
+	    READ_ONCE(strack_sysctl_mem[until]))
 		return true;
 	strack_c_memory_give(pages);
 	return false;

@@ -9,17 +9,30 @@ use kernel::{
     page::PAGE_SIZE, //
 };
 
+/// How much may be in use, with a share, for that to be had.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    /// As much as sockets have without being under pressure.
+    Pressure,
+    /// As much as they may have at all.
+    Limit,
+}
+
 /// So much of it; given back when it is dropped. Any context.
 pub(crate) struct Share {
     pages: c_ulong,
 }
 
 impl Share {
-    /// Takes at least `bytes`. None is to be had when no socket gets any more.
-    pub(crate) fn take(bytes: usize) -> Option<Share> {
+    /// Takes at least `bytes`, if they are to be had.
+    pub(crate) fn take(bytes: usize, until: Until) -> Option<Share> {
         let pages = c_ulong::try_from(bytes.div_ceil(PAGE_SIZE)).ok()?;
+        let until = match until {
+            Until::Pressure => bindings::strack_memory_until_STRACK_MEMORY_PRESSURE,
+            Until::Limit => bindings::strack_memory_until_STRACK_MEMORY_LIMIT,
+        };
         // SAFETY: No requirements.
-        let taken = pages == 0 || unsafe { bindings::strack_c_memory_take(pages) };
+        let taken = unsafe { bindings::strack_c_memory_take(pages, until) };
         // Not `then_some`: that would give back what was not taken.
         taken.then(|| Share { pages })
     }

@@ -4,6 +4,7 @@
  */
 #include <linux/mm.h>
 #include <linux/sysctl.h>
+#include <linux/user_namespace.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -42,6 +43,7 @@ static int strack_proc_name(const struct ctl_table *table, int write, void *buff
 
 static const int one = 1, max_paths = 256, max_burst = 44, max_us = 60 * 1000 * 1000, max_probes = 255, max_tries = 254;
 static const int max_mbps = 1600 * 1000, min_buf = SOCK_MIN_RCVBUF, max_int = INT_MAX, max_ms = 600 * 1000;
+static const int max_own_ms = 60 * 1000;
 
 #define STRACK_INT(_name, _min, _max) {					\
 	.procname	= #_name,					\
@@ -134,6 +136,23 @@ static int strack_default_rest(void)
 	return clamp_t(u64, bytes / STRACK_REST_PART / STRACK_REST_BYTES, STRACK_REST_LEAST, INT_MAX);
 }
 
+/*
+ * Whoever makes a user namespace sets what there is in its network namespaces, but
+ * does not administer this host: what has no socket any more is limited there.
+ */
+static void strack_limit_rest(struct strack_net *sn, struct ctl_table *table, size_t count)
+{
+	if (sn->net->user_ns == &init_user_ns)
+		return;
+	for (; count--; table++) {
+		if (table->data == &sn->sysctl.time_wait_ms)
+			table->extra2 = (void *)&max_own_ms;
+		else if (table->data == &sn->sysctl.max_orphans ||
+			 table->data == &sn->sysctl.max_time_wait)
+			table->extra2 = &sn->most_rest;
+	}
+}
+
 /* The constants of the protocol, which Rust lists, become settings like the others. */
 static void strack_add_params(struct strack_net *sn, struct ctl_table *table,
 			      const struct strack_param *params, unsigned int count)
@@ -165,8 +184,9 @@ int strack_sysctl_register(struct strack_net *sn)
 	params = strack_params(&count);
 	sn->sysctl = strack_defaults;
 	sn->sysctl.port = strack_c_udp_port();
-	sn->sysctl.max_orphans = strack_default_rest();
-	sn->sysctl.max_time_wait = sn->sysctl.max_orphans;
+	sn->most_rest = strack_default_rest();
+	sn->sysctl.max_orphans = sn->most_rest;
+	sn->sysctl.max_time_wait = sn->most_rest;
 	sn->params = kcalloc(count, sizeof(*sn->params), GFP_KERNEL_ACCOUNT);
 	entries = fixed + count;
 	table = kcalloc(entries + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
@@ -175,6 +195,7 @@ int strack_sysctl_register(struct strack_net *sn)
 	memcpy(table, strack_table, sizeof(strack_table));
 	for (i = 0; i < fixed; i++)
 		table[i].data = (void *)&sn->sysctl + (unsigned long)table[i].data;
+	strack_limit_rest(sn, table, fixed);
 	strack_add_params(sn, table + fixed, params, count);
 	if (net_eq(sn->net, &init_net))
 		table[entries++] = strack_mem_entry;
