@@ -3,12 +3,14 @@
  * socket_matrix: io_uring, with the bare system calls. Nothing in the family
  * knows about it: it works when non-blocking calls and poll masks are right.
  */
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
 #include <linux/io_uring.h>
+#include <linux/sockios.h>
 
 #include "sm.h"
 
@@ -428,6 +430,51 @@ static void send_zc_fault(void)
 	TRUE(ring_next(&r).flags & IORING_CQE_F_NOTIF);
 }
 
+/*
+ * What is kept of a message counts in SO_SNDBUF, not what is sent of it: of each
+ * page a few bytes here.
+ */
+static void send_zc_sparse(void)
+{
+	enum { PIECES = 64, PIECE = 200, PAGE = 4096, PACKET = 10 * PAGE };
+	struct iovec iov[PIECES];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = PIECES };
+	struct sockaddr_strack sa;
+	struct pollfd room = { .events = POLLOUT };
+	struct io_uring_cqe cqe;
+	struct io_uring_sqe sqe;
+	int listener, fd[2];
+	struct ring r;
+	char *data;
+
+	ring_open(&r);
+	data = mmap(NULL, PIECES * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	NEED(data == MAP_FAILED ? -1 : 0);
+	for (int i = 0; i < PIECES; i++)
+		iov[i] = (struct iovec){ data + i * PAGE, PIECE };
+	/* packets of not too many pieces, whose receiver soon takes no more */
+	EQ(system("ip link set dev lo mtu 1500"), 0);
+	listener = sm_listener(1, &sa);
+	OK(sm_set_int(listener, SOL_SOCKET, SO_RCVBUF, 20000));
+	sm_pair_of(listener, &sa, fd);
+	OK(sm_set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 1 << 17));
+	sqe = sqe_of(IORING_OP_SENDMSG_ZC, fd[0], &msg, 1);
+	sqe.msg_flags = MSG_DONTWAIT;
+	room.fd = fd[0];
+	do {
+		ring_submit(&r, &sqe);
+		/* the notifications of earlier ones may come in between */
+		do
+			cqe = ring_next(&r);
+		while (cqe.flags & IORING_CQE_F_NOTIF);
+		TRUE(cqe.res > 0 || cqe.res == -EAGAIN);
+	} while (cqe.res > 0 || poll(&room, 1, slow(200)) == 1);
+	RANGE(sm_ioctl_int(fd[0], SIOCOUTQ) / PIECE * PAGE, PACKET,
+	      sm_get_int(fd[0], SOL_SOCKET, SO_SNDBUF) + PACKET);
+	EQ(system("ip link set dev lo mtu 65536"), 0);
+}
+
 /* However the connection ends, the notification comes. */
 static void send_zc_reset(void)
 {
@@ -556,6 +603,7 @@ static const struct sm_case cases[] = {
 	SM_CASE(send_zc_waits, SM_BOTH, SM_ONCE),
 	SM_CASE(send_zc_lossy, SM_BOTH, SM_V4_V6),
 	SM_CASE(send_zc_fault, SM_BOTH, SM_ONCE),
+	SM_CASE(send_zc_sparse, SM_STRACK, SM_V4_V6),
 	SM_CASE(send_zc_reset, SM_BOTH, SM_ONCE),
 	SM_CASE(recv_waitall, SM_BOTH, SM_ONCE),
 	SM_CASE(poll_add, SM_BOTH, SM_ONCE),

@@ -48,8 +48,8 @@ pub(crate) struct TxPacket {
     pub(crate) start: u16,
     /// Payload bytes.
     pub(crate) len: u16,
-    /// Payload bytes there is room for; of a lent payload none beyond `len`.
-    pub(crate) room: u16,
+    /// Bytes of memory kept for the payload: what there is room for, or what is kept of a caller's.
+    pub(crate) kept: u16,
     /// Where in the loan a lent payload begins, pieces.
     pub(crate) first: u16,
     /// The pages of a caller that a lent payload lies in, shared with the neighbours.
@@ -63,7 +63,15 @@ const _: () = assert!(RUN - HEADROOM <= u16::MAX as usize);
 impl TxPacket {
     /// Bytes of memory that the packet keeps.
     pub(crate) fn memory(&self) -> usize {
-        HEADROOM + usize::from(self.room)
+        HEADROOM + usize::from(self.kept)
+    }
+
+    /// Bytes that can be added to the payload where it lies; none to what is lent.
+    pub(crate) fn room(&self) -> usize {
+        match self.loan {
+            None => usize::from(self.kept.saturating_sub(self.len)),
+            Some(_) => 0,
+        }
     }
 
     /// The pieces of a lent payload.

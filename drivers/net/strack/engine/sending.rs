@@ -69,6 +69,8 @@ pub(crate) struct LentTail {
     pub(crate) first: u16,
     /// Payload bytes.
     pub(crate) len: u16,
+    /// Bytes of memory kept for them.
+    pub(crate) kept: u16,
     /// Bytes there is room for.
     pub(crate) room: usize,
 }
@@ -164,7 +166,7 @@ impl Inner {
             return None;
         }
         let packet = self.tx.get(self.proto.next_queue_psn().sub(1))?;
-        let room = room.min(usize::from(packet.room.checked_sub(packet.len)?));
+        let room = room.min(packet.room());
         if room == 0 {
             return None;
         }
@@ -205,6 +207,7 @@ impl Inner {
             loan: loan.clone(),
             first: packet.first,
             len: packet.len,
+            kept: packet.kept,
             room,
         };
         self.hold_tail(Hold::Writing);
@@ -212,8 +215,9 @@ impl Inner {
     }
 
     /// The payload of the packet of [`Inner::take_lent_tail`] lies in `loan` now, from its beginning
-    /// on, and has become longer by `add` bytes. False when the connection has ended meanwhile.
-    pub(crate) fn give_lent_tail(&mut self, add: usize, loan: &Arc<Loan>) -> bool {
+    /// on, has become longer by `add` bytes, and keeps `kept` bytes of memory. False when the connection
+    /// has ended meanwhile.
+    pub(crate) fn give_lent_tail(&mut self, add: usize, kept: u16, loan: &Arc<Loan>) -> bool {
         if !self.give_tail(add) {
             return false;
         }
@@ -221,11 +225,14 @@ impl Inner {
         let Some(packet) = self.tx.get_mut(psn) else {
             return false;
         };
-        // What is kept of the caller's is as long as what is sent of it.
-        packet.room = packet.len;
+        let before = packet.memory();
+        packet.kept = kept;
         packet.first = 0;
         packet.loan = Some(loan.clone());
-        self.tx_mem = self.tx_mem.saturating_add(add);
+        self.tx_mem = self
+            .tx_mem
+            .saturating_sub(before)
+            .saturating_add(packet.memory());
         true
     }
 

@@ -9,6 +9,10 @@
 //! A packet gets its header from the socket's page and has its payload in pieces of the caller's, which
 //! stay as they are: what a later write adds to it are pieces, too. Copied is what is not worth it or
 //! cannot be lent: small messages, payloads in many small pieces, memory of the slab allocator.
+//!
+//! Who has to be told when it is over keeps whole pages for so long, however little of each is sent. So
+//! a packet of his counts as the pages it lies in, as in TCP; of those that neighbours share, the first
+//! counts. What else is lent lies where it would lie anyway, and counts as its bytes.
 
 use crate::{
     engine::{
@@ -80,6 +84,14 @@ impl Lender {
         })
     }
 
+    /// Bytes of memory that are kept for a packet of `len` bytes, in the pieces from number `first` on.
+    fn kept(&self, loan: &Loan, first: usize, len: usize) -> usize {
+        match self.ubuf {
+            Some(_) => loan.pages_from(first) * PAGE_SIZE,
+            None => len,
+        }
+    }
+
     /// A loan of nothing yet, with room for the pieces of `most` bytes in packets of `mss`.
     fn loan(&self, most: usize, mss: usize) -> Result<UniqueArc<Loan>> {
         // A packet has one, one more for each page that begins in it, and there may be the last packet's.
@@ -126,17 +138,25 @@ pub(super) fn lend_packets(
     let mut pages = Pages::new(&mut msg.msg_iter);
 
     // More for the last packet, which lies in this loan from now on.
-    let mut added = 0;
+    let (mut added, mut kept, mut memory) = (0, 0, 0);
     let mut complete = true;
     if let Some(tail) = &tail {
         loan.adopt(&tail.loan, tail.first, tail.len)?;
+        let len = usize::from(tail.len);
+        let before = lender.kept(&loan, 0, len);
         let want = left.min(tail.room);
         added = gather(&mut loan, &mut pages, 0, want)?;
         complete = added == want;
+        memory = lender.kept(&loan, 0, len + added) - before;
+        let Ok(all) = u16::try_from(usize::from(tail.kept) + memory) else {
+            // In too many pages.
+            return Ok(Lent::Copy);
+        };
+        kept = all;
     }
     // New packets.
     let mut packets = [const { None }; BATCH];
-    let (mut taken, mut memory) = (added, added);
+    let mut taken = added;
     for slot in packets.iter_mut().take(limits.slots) {
         if !complete || taken == left || memory >= limits.room {
             break;
@@ -144,7 +164,11 @@ pub(super) fn lend_packets(
         let first = loan.len();
         let want = limits.mss.min(left - taken);
         let packet = match gather(&mut loan, &mut pages, first, want) {
-            Ok(got) if got == want => packet(lock, first, want).map(Some),
+            Ok(got) if got == want => match u16::try_from(lender.kept(&loan, first, want)) {
+                Ok(kept) => packet(lock, first, want, kept).map(Some),
+                // In too many pages.
+                Err(_) => Ok(None),
+            },
             Ok(_) => Ok(None),
             Err(error) => Err(error),
         };
@@ -170,7 +194,7 @@ pub(super) fn lend_packets(
     let packets = packets.iter_mut().map_while(Option::take);
     send::queue(
         conn,
-        |inner| added == 0 || inner.give_lent_tail(added, &loan),
+        |inner| added == 0 || inner.give_lent_tail(added, kept, &loan),
         packets.map(|packet| TxPacket {
             loan: Some(loan.clone()),
             ..packet
@@ -199,14 +223,15 @@ fn gather(loan: &mut Loan, pages: &mut Pages<'_>, first: usize, want: usize) -> 
     Ok(got)
 }
 
-/// A packet of `len` bytes, which begin with piece `first`, with room for its header.
-fn packet(lock: &mut SockLock<'_>, first: usize, len: usize) -> Result<TxPacket> {
+/// A packet of `len` bytes, which begin with piece `first` and keep `kept` bytes of memory, with room
+/// for its header.
+fn packet(lock: &mut SockLock<'_>, first: usize, len: usize, kept: u16) -> Result<TxPacket> {
     let page = send::page_with(lock, HEADROOM, BATCH * HEADROOM)?;
     let packet = TxPacket {
         page: page.page.clone(),
         start: u16::try_from(page.used)?,
         len: u16::try_from(len)?,
-        room: u16::try_from(len)?,
+        kept,
         first: u16::try_from(first)?,
         loan: None,
     };

@@ -356,7 +356,7 @@ fn copy_packet(
         page: page.page.clone(),
         start: u16::try_from(page.used)?,
         len: u16::try_from(len)?,
-        room: u16::try_from(room)?,
+        kept: u16::try_from(room)?,
         first: 0,
         loan: None,
     };

@@ -110,6 +110,14 @@ impl Piece {
         self.len as usize
     }
 
+    /// The first and the last of the pages that it lies in, by the page that offsets are counted from
+    /// and a number.
+    fn ends(&self) -> [(*mut bindings::page, usize); 2] {
+        let first = self.off as usize;
+        let last = first + self.len().saturating_sub(1);
+        [first, last].map(|at| (self.as_page(), at / PAGE_SIZE))
+    }
+
     /// Whether `next` continues it.
     fn is_continued_by(&self, next: &Piece) -> bool {
         self.page == next.page && self.off.checked_add(self.len) == Some(next.off)
@@ -177,6 +185,20 @@ impl Loan {
     /// Whether there is room for one more.
     pub(crate) fn has_room(&self) -> bool {
         self.pieces.len() < self.pieces.capacity()
+    }
+
+    /// Pages that the pieces from number `first` on lie in, one after the other, but for the one in
+    /// which the piece before them ends: whoever has that has counted it.
+    pub(crate) fn pages_from(&self, first: usize) -> usize {
+        let before = first.checked_sub(1).and_then(|last| self.pieces.get(last));
+        let mut at = before.map(|piece| piece.ends()[1]);
+        let mut pages = 0;
+        for piece in self.pieces.get(first..).unwrap_or(&[]) {
+            let [begin, end] = piece.ends();
+            pages += end.1 - begin.1 + usize::from(at != Some(begin));
+            at = Some(end);
+        }
+        pages
     }
 
     /// Adds a piece, of a packet whose first piece is number `first`: one that continues the packet's

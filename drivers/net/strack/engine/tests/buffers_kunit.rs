@@ -109,11 +109,11 @@ mod suite {
             page: PageBuf::alloc(0, GFP_KERNEL)?,
             start: 0,
             len: 1,
-            room: 1000,
+            kept: 1000,
             first: 0,
             loan: None,
         };
-        assert_eq!(packet.memory(), HEADROOM + 1000);
+        assert_eq!((packet.memory(), packet.room()), (HEADROOM + 1000, 999));
         Ok(())
     }
 }

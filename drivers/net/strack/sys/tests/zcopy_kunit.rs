@@ -207,6 +207,28 @@ mod suite {
     }
 
     #[test]
+    fn pages_are_counted_by_who_has_them_first() -> Result {
+        let one = PageBuf::alloc(0, GFP_KERNEL)?;
+        let run = PageBuf::alloc(1, GFP_KERNEL)?;
+        let end = u32::try_from(PAGE_SIZE)?;
+        let parts = [
+            part(&one, 0, 10),
+            part(&one, 4000, 90),
+            part(&run, end - 1, 1),
+            part(&run, 0, 5),
+            part(&run, 7, end),
+            part(&one, 20, 10),
+        ];
+        let loan = loan_of(None, false, &parts)?;
+        assert_eq!(loan.len(), 6);
+        // From each on: the same page again, another one, back in it, across to the next, and the first.
+        let pages = [4, 3, 3, 2, 2, 1, 0, 0];
+        let counted = (0..pages.len()).map(|first| loan.pages_from(first));
+        assert!(counted.eq(pages));
+        Ok(())
+    }
+
+    #[test]
     fn pieces_move_to_another_loan() -> Result {
         let page = PageBuf::alloc(0, GFP_KERNEL)?;
         let parts = [part(&page, 0, 10), part(&page, 20, 30), part(&page, 60, 40)];
