@@ -195,9 +195,7 @@ fn find_listener(ns: &NetNs, init: &InitHeader, meta: &RxMeta) -> Option<Arc<Lis
     if init.sock_type != SOCK_STREAM {
         return None;
     }
-    ns.ports
-        .lock()
-        .listener(meta.dst, init.dst_port, device(meta))
+    ns.ports.listener(meta.dst, init.dst_port, device(meta))
 }
 
 fn device(meta: &RxMeta) -> i32 {
@@ -245,7 +243,6 @@ fn open(ns: &Arc<NetNs>, item: &Incoming) -> Result {
     }
     let listener = ns
         .ports
-        .lock()
         .listener(item.local.addr, item.local.port, item.dev);
     // Closed in the meantime. The client tries again and is refused.
     let Some(listener) = listener else {

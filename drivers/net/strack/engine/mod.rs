@@ -12,11 +12,12 @@
 //! Lock order, outermost first:
 //!
 //! 1. the socket lock (process context, may sleep);
-//! 2. the queue of a [`listener`], the [`ports`] of a namespace, the queue of incoming handshakes
+//! 2. who holds which of the [`ports`] of a namespace (process context, may sleep);
+//! 3. the queue of a [`listener`], the listeners by their ports, the queue of incoming handshakes
 //!    ([`net::NetNs::incoming`]): bottom halves off; none of these is held while another of the three
 //!    is taken;
-//! 3. the lock of a connection ([`conn::Conn`]): process context, receive softirq, timer softirq;
-//! 4. the connection table's (sys/table.h), writers only; readers use RCU.
+//! 4. the lock of a connection ([`conn::Conn`]): process context, receive softirq, timer softirq;
+//! 5. the connection table's (sys/table.h), writers only; readers use RCU.
 //!
 //! User memory is copied with the socket lock alone. Packets are sent and sleepers are woken with no
 //! spin lock held.

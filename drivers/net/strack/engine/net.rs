@@ -79,9 +79,9 @@ pub(crate) struct NetNs {
     cookie_epoch: Ns,
     /// Key of the cookies of this namespace's listeners.
     pub(crate) secret: [u64; 2],
-    /// Bound ports. Process context and receive softirq.
+    /// Bound ports.
     #[pin]
-    pub(crate) ports: BhLock<Ports>,
+    pub(crate) ports: Ports,
     /// Handshakes whose client has shown its address, on their way to process context. Receive
     /// softirq and the accept work.
     #[pin]
@@ -104,7 +104,7 @@ impl NetNs {
                 quota: Quota::new(),
                 cookie_epoch: random() >> 2,
                 secret: [random(), random()],
-                ports <- new_bh_lock!(ports, "strack::NetNs::ports"),
+                ports <- ports,
                 incoming <- new_bh_lock!(incoming, "strack::NetNs::incoming"),
             }),
             GFP_KERNEL_ACCOUNT,

@@ -4,10 +4,7 @@
 
 use crate::{
     engine::{
-        ports::{
-            self,
-            Room, //
-        },
+        ports::Room,
         NetNs, //
     },
     family::socket::{
@@ -93,7 +90,7 @@ pub(crate) fn unbind(ns: &NetNs, lock: &mut SockLock<'_>) {
     let Some(bound) = sock::inner(lock).bound.take() else {
         return;
     };
-    let listener = ns.ports.lock().unbind(lock, bound.port);
+    let listener = ns.ports.unbind(lock, bound.port);
     drop(listener);
 }
 
@@ -141,10 +138,10 @@ fn peer_of(socket: &Socket, need_connected: bool) -> Result<SockAddr> {
 fn take_port(ns: &NetNs, lock: &mut SockLock<'_>, addr: SockAddr) -> Result {
     let scope = sock::inner(lock).scope(&addr);
     let port = if addr.port == 0 {
-        ports::bind_any(&ns.ports, lock, &ns.net, scope)?
+        ns.ports.bind_any(lock, &ns.net, scope)?
     } else {
         let mut room = Room::new()?;
-        ns.ports.lock().bind(lock, scope, addr.port, &mut room)?;
+        ns.ports.bind(lock, scope, addr.port, &mut room)?;
         addr.port
     };
     sock::inner(lock).bound = Some(SockAddr { port, ..addr });

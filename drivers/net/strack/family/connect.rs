@@ -157,7 +157,7 @@ fn start(ns: &Arc<NetNs>, lock: &mut SockLock<'_>, dest: SockAddr) -> Result {
     bind::autobind(ns, lock, bound)?;
     let local_port = sock::inner(lock).bound.map_or(0, |bound| bound.port);
     let pair = (flow.saddr, dest.addr, dest.port);
-    ns.ports.lock().connect(lock, local_port, pair)?;
+    ns.ports.connect(lock, local_port, pair)?;
     let socket = sock::inner(lock);
     let mut config = ns.config();
     socket.options.apply(&mut config);
@@ -229,7 +229,7 @@ fn reset(ns: &NetNs, lock: &mut SockLock<'_>) {
 /// Gives back what the connection had of its port.
 fn unpair(ns: &NetNs, lock: &mut SockLock<'_>) {
     if let Some(bound) = sock::inner(lock).bound {
-        ns.ports.lock().disconnect(lock, bound.port);
+        ns.ports.disconnect(lock, bound.port);
     }
     bind::unbind_auto(ns, lock);
 }

@@ -47,9 +47,7 @@ pub(crate) fn listen(sock: &Sock, backlog: i32) -> Result {
     let listener = Listener::new(&lock, options, backlog)?;
     let scope = sock::inner(&mut lock).scope(&bound);
     let room = ListenRoom::new()?;
-    ns.ports
-        .lock()
-        .listen(&lock, scope, bound.port, &listener, room)?;
+    ns.ports.listen(&lock, scope, bound.port, &listener, room)?;
     sock::inner(&mut lock).phase = Phase::Listening(listener);
     lock.clear_shutdown();
     lock.set_state(bindings::TCP_LISTEN);
@@ -88,7 +86,7 @@ pub(crate) fn accept(sock: &Sock, newsock: NonNull<bindings::socket>, nonblock: 
 pub(crate) fn stop(ns: &NetNs, lock: &mut SockLock<'_>) {
     let phase = core::mem::replace(&mut sock::inner(lock).phase, Phase::Idle);
     if let Some(bound) = sock::inner(lock).bound {
-        let listener = ns.ports.lock().unlisten(lock, bound.port);
+        let listener = ns.ports.unlisten(lock, bound.port);
         drop(listener);
     }
     bind::unbind_auto(ns, lock);

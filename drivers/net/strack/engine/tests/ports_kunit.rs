@@ -8,7 +8,6 @@ use crate::{
     engine::{
         listener::Listener,
         ports::{
-            bind_any,
             ListenRoom,
             Ports,
             Room,
@@ -18,10 +17,6 @@ use crate::{
     family::socket::Options,
     sys::{
         bindings,
-        lock::{
-            new_bh_lock,
-            BhLock, //
-        },
         tests::Fixture, //
     },
 };
@@ -83,7 +78,7 @@ fn listener(fixture: &Fixture) -> Result<Arc<Listener>> {
 
 /// Whether two sockets may have one port at these scopes.
 fn compatible(a: &Fixture, b: &Fixture, first: Scope, second: Scope) -> Result<bool> {
-    let mut ports = Ports::new()?;
+    let ports = all_ports()?;
     ports.bind(a.sock(), first, 80, &mut Room::new()?)?;
     match ports.bind(b.sock(), second, 80, &mut Room::new()?) {
         Ok(()) => Ok(true),
@@ -92,11 +87,8 @@ fn compatible(a: &Fixture, b: &Fixture, first: Scope, second: Scope) -> Result<b
     }
 }
 
-fn all_ports() -> Result<Pin<KBox<BhLock<Ports>>>> {
-    KBox::pin_init(
-        new_bh_lock!(Ports::new()?, "strack::kunit::ports"),
-        GFP_KERNEL,
-    )
+fn all_ports() -> Result<Pin<KBox<Ports>>> {
+    KBox::pin_init(Ports::new()?, GFP_KERNEL)
 }
 
 fn is(found: Option<Arc<Listener>>, wanted: &Arc<Listener>) -> bool {
@@ -135,7 +127,7 @@ mod suite {
     #[test]
     fn ports_do_not_meet() -> Result {
         let (a, b) = (Fixture::new()?, Fixture::new()?);
-        let mut ports = Ports::new()?;
+        let ports = all_ports()?;
         for port in [80, 80 + 256, 80 + 512] {
             ports.bind(a.sock(), ANY, port, &mut Room::new()?)?;
         }
@@ -156,7 +148,7 @@ mod suite {
     #[test]
     fn unbind_is_by_its_owner() -> Result {
         let (a, b) = (Fixture::new()?, Fixture::new()?);
-        let mut ports = Ports::new()?;
+        let ports = all_ports()?;
         ports.bind(a.sock(), ANY, 80, &mut Room::new()?)?;
         assert!(ports.unbind(b.sock(), 80).is_none());
         assert_eq!(
@@ -176,7 +168,7 @@ mod suite {
             set(&b, of_b, 0);
             assert_eq!(compatible(&a, &b, ANY, ANY)?, of_a && of_b);
         }
-        let mut ports = Ports::new()?;
+        let ports = all_ports()?;
         ports.bind(a.sock(), ANY, 80, &mut Room::new()?)?;
         ports.listen(a.sock(), ANY, 80, &listener(&a)?, ListenRoom::new()?)?;
         assert_eq!(
@@ -207,7 +199,7 @@ mod suite {
     fn listener_is_found_by_address() -> Result {
         let (one, two, wild) = (Fixture::new()?, Fixture::new()?, Fixture::new()?);
         let (on_one, on_two, on_wild) = (listener(&one)?, listener(&two)?, listener(&wild)?);
-        let mut ports = Ports::new()?;
+        let ports = all_ports()?;
         ports.bind(one.sock(), on(v4(1)), 80, &mut Room::new()?)?;
         ports.bind(two.sock(), on(v4(2)), 80, &mut Room::new()?)?;
         ports.bind(wild.sock(), ANY_V6_ONLY, 80, &mut Room::new()?)?;
@@ -236,7 +228,7 @@ mod suite {
         set(&three, false, 3);
         set(&four, false, 4);
         let (on_three, on_four) = (listener(&three)?, listener(&four)?);
-        let mut ports = Ports::new()?;
+        let ports = all_ports()?;
         ports.bind(three.sock(), ANY, 80, &mut Room::new()?)?;
         ports.bind(four.sock(), ANY, 80, &mut Room::new()?)?;
         ports.listen(three.sock(), ANY, 80, &on_three, ListenRoom::new()?)?;
@@ -254,7 +246,7 @@ mod suite {
         for dev in [0, 3] {
             set(&fixture, false, dev);
             for scope in [on(v4(1)), any_v4(), ANY, ANY_V6_ONLY] {
-                let mut ports = Ports::new()?;
+                let ports = all_ports()?;
                 ports.bind(fixture.sock(), scope, 80, &mut Room::new()?)?;
                 ports.listen(fixture.sock(), scope, 80, &listener, ListenRoom::new()?)?;
                 let hears = |addr, dev| is(ports.listener(addr, 80, dev), &listener);
@@ -268,6 +260,20 @@ mod suite {
     }
 
     #[test]
+    fn packets_do_not_wait_for_programs() -> Result {
+        let fixture = Fixture::new()?;
+        let listener = listener(&fixture)?;
+        let ports = all_ports()?;
+        ports.bind(fixture.sock(), ANY, 80, &mut Room::new()?)?;
+        ports.listen(fixture.sock(), ANY, 80, &listener, ListenRoom::new()?)?;
+        // As long as somebody's system call takes.
+        let held = ports.held.lock();
+        assert!(is(ports.listener(v4(1), 80, 0), &listener));
+        drop(held);
+        Ok(())
+    }
+
+    #[test]
     fn any_port_is_one_of_the_range_and_nobody_elses() -> Result {
         let fixtures = [Fixture::new()?, Fixture::new()?, Fixture::new()?];
         let ns = fixtures[0].ns();
@@ -276,7 +282,7 @@ mod suite {
         let mut taken = [0; 3];
         for (fixture, port) in fixtures.iter().zip(taken.iter_mut()) {
             // Though each might share with the others.
-            *port = bind_any(&ports, fixture.sock(), &ns.net, on(v4(*port as u8)))?;
+            *port = ports.bind_any(fixture.sock(), &ns.net, on(v4(*port as u8)))?;
             assert!((low..=high).contains(port));
             assert!(!ns.net.port_reserved(*port));
         }
@@ -292,17 +298,17 @@ mod suite {
         let ports = all_ports()?;
         for port in low..=high {
             let mut room = Room::new()?;
-            ports.lock().bind(a.sock(), on(v4(1)), port, &mut room)?;
+            ports.bind(a.sock(), on(v4(1)), port, &mut room)?;
         }
-        let same = bind_any(&ports, b.sock(), &ns.net, on(v4(1)));
+        let same = ports.bind_any(b.sock(), &ns.net, on(v4(1)));
         assert_eq!(same, Err(EADDRINUSE));
-        let other = bind_any(&ports, b.sock(), &ns.net, on(v4(2)))?;
+        let other = ports.bind_any(b.sock(), &ns.net, on(v4(2)))?;
         assert!((low..=high).contains(&other));
         // One that has become free comes before those that could be shared, and is known by that.
-        ports.lock().unbind(b.sock(), other);
+        ports.unbind(b.sock(), other);
         let freed = high - (high - low) / 3;
-        ports.lock().unbind(a.sock(), freed);
-        let found = bind_any(&ports, b.sock(), &ns.net, on(v4(2)))?;
+        ports.unbind(a.sock(), freed);
+        let found = ports.bind_any(b.sock(), &ns.net, on(v4(2)))?;
         assert_eq!(found, freed);
         Ok(())
     }
