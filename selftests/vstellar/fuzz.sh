@@ -84,7 +84,8 @@ released() {
 		[ "$(setting pinned "vs$n")" = 0 ] || { vsettings "vs$n"; return 1; }
 		busywait 20000 nothing_lent "vs$n" || { vsettings "vs$n"; return 1; }
 	done
-	[ "$(setting lent-total vs1)" -gt 0 ] || { vsettings vs1; return 1; }
+	# of a few inputs there may be none that has the device send from its guest's memory
+	[ "$COUNT" -lt 20000 ] || [ "$(setting lent-total vs1)" -gt 0 ] || { vsettings vs1; return 1; }
 }
 
 TMP=$(mktemp -d)

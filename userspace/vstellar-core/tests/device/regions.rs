@@ -12,8 +12,7 @@ use vstellar_core::{
     bytes::Fields,
     control::{Op, Reply},
     device::Policy,
-    memory::keeper::Keeper,
-    memory::Quota,
+    memory::{Keeper, Quota},
     shared::Shared,
     span::Span,
     status::Status,
@@ -384,9 +383,8 @@ fn advice_pins_and_unpins() {
 /// A driver without rings, which may have so many blocks pinned.
 fn without_rings(blocks: u64) -> Bench {
     let bench = Bench::greeted(Policy::new());
-    bench
-        .host
-        .with(|memory| memory.set_quota(blocks * BLOCK_PAGES));
+    let quota = Quota::undivided(room(blocks * BLOCK_PAGES));
+    bench.host.with(|memory| memory.set_quota(quota));
     bench
 }
 

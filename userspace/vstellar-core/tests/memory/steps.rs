@@ -7,7 +7,7 @@ use vstellar_core::{
     access::Access,
     memory::{
         keeper::{acquire, hold, reclaim, release, unmap, Keeper, PinError},
-        Completion, MapError, MemoryError, Owner, Piece, Region, Resolution, Want,
+        Completion, MapError, MemoryError, Owner, Piece, Quota, Region, Resolution, Want,
     },
     span::{bytes_of, whole_pages, Span},
     table::Handle,
@@ -225,13 +225,14 @@ fn a_block_in_use_does_not_make_room() {
 /// A host counts in bytes, whatever its pages are.
 #[test]
 fn a_quota_in_bytes() {
+    let undivided = |bytes| Quota::undivided(room(whole_pages(bytes)));
     let host = with_ram(0);
-    host.with(|memory| memory.set_quota(whole_pages(2 * BLOCK - 1)));
+    host.with(|memory| memory.set_quota(undivided(2 * BLOCK - 1)));
     let one = get(&host, 0, 1, Access::READ).unwrap();
     let two = get(&host, BLOCK, 1, Access::READ);
     assert_eq!(two, Err(MemoryError::Quota));
     assert_eq!(host.with(|memory| bytes_of(memory.charged())), BLOCK);
-    host.with(|memory| memory.set_quota(whole_pages(2 * BLOCK)));
+    host.with(|memory| memory.set_quota(undivided(2 * BLOCK)));
     let two = get(&host, BLOCK, 1, Access::READ).unwrap();
     assert_eq!(host.with(|memory| bytes_of(memory.charged())), 2 * BLOCK);
     release(&host, one.held);
