@@ -356,7 +356,6 @@ void vsg_accept_work(struct work_struct *work)
 		child = vsg_take_connection(vs, &err);
 		if (!child)
 			break;
-		any = true;
 		if (vsg_is_unwanted(vs, child)) {
 			vsg_abandon(child);
 			continue;
