@@ -9,7 +9,7 @@ use vstellar_core::work::Roster;
 
 /// The endpoint with that number, of those that come one after the other in a place of the table.
 fn handle(number: u32, generation: u8) -> Handle {
-    Handle::from_raw(number << 8 | u32::from(generation))
+    Handle::from_raw((number << 8) | u32::from(generation))
 }
 
 /// A round; `watch` says of each whether it is watched, or that it is gone. Who was visited, in order.
