@@ -21,8 +21,9 @@ static inline int memcg_begin(void)
 	if (mount("none", MEMCG_TREE, "cgroup2", 0, NULL) ||
 	    write_text(MEMCG_TREE "/cgroup.subtree_control", "+memory"))
 		return -1;
-	mkdir(MEMCG_GROUP, 0700);
-	return 0;
+	/* one that was there before may have less and less of what it had */
+	rmdir(MEMCG_GROUP);
+	return mkdir(MEMCG_GROUP, 0700);
 }
 
 static inline int memcg_enter(void)

@@ -10,7 +10,7 @@
 . "${STRACK_LIB:-$(dirname "$0")/../lib}/vstellar_lib.sh"
 
 require_vstellar
-require_command vstellar-guest vsettings
+require_command taskset vstellar-guest vsettings
 MANY=$(how_often 100 30 20)
 
 shown() {
@@ -96,14 +96,14 @@ back_and_forth() {
 # in_state STATE PID: D sleeps for a lock, Z is done
 in_state() {
 	local state=
-	read -r _ _ state _ <"/proc/$2/stat" 2>/dev/null
+	read -r _ _ state _ 2>/dev/null <"/proc/$2/stat"
 	[ "${state:-Z}" = "$1" ]
 }
 
 # add_while_asked NUMBER: who asks for vs0 waits for its work; another device is made meanwhile
 add_while_asked() {
 	local asks rc=1
-	vsettings vs0 >/dev/null &
+	taskset 1 vsettings vs0 >/dev/null &
 	asks=$!
 	until in_state D "$asks" || in_state Z "$asks"; do
 		:
@@ -115,10 +115,12 @@ add_while_asked() {
 }
 
 # A guest whose commands take long. That is seen while one of them lasts, so it may take
-# some tries; if others waited for it, it would never be seen.
+# some tries; if others waited for it, it would never be seen. Who has to wait for a lock
+# sleeps if its owner is on the same processor, and would try again and again on another.
 beside_a_busy_one() {
-	local guest rc=1
-	add_device vs0 vhost_vdpa && create vs1 || return 1
+	local guest all rc=1
+	all=$(cat "$WORKERS")
+	add_device vs0 vhost_vdpa && create vs1 && echo 1 >"$WORKERS" || return 1
 	vstellar-guest hold "$(vhost_of vs0)" --pin 192 >"$TMP/hold" &
 	guest=$!
 	if wait_line "$TMP/hold" ready 20000; then
@@ -127,6 +129,7 @@ beside_a_busy_one() {
 		done
 		ktap_print_msg "seen at try $((i - 1))"
 	fi
+	echo "$all" >"$WORKERS"
 	kill "$guest"
 	wait "$guest" 2>/dev/null
 	cat "$TMP/hold"
@@ -137,6 +140,8 @@ beside_a_busy_one() {
 	return "$rc"
 }
 
+# where the workers are that carry out what a guest wants
+WORKERS=/sys/devices/virtual/workqueue/cpumask
 TMP=$(mktemp -d)
 defer rm -rf "$TMP"
 ktap_print_header

@@ -255,17 +255,17 @@ disconnects() {
 	talk -n "$H2" listen 10.9.0.2 7200 err=ECONNRESET >"$TMP/peer" 2>&1 &
 	peer=$!
 	wait_line "$TMP/peer" 'listen ok' || { cat "$TMP/peer"; return 1; }
-	talk -n "$G1" -b 0.0.0.0 connect 10.9.0.2 7200 send=500000 sleep=50 disconnect >"$TMP/out" ||
+	talk -n "$G1" -b 0.0.0.0 connect 10.9.0.2 7200 send=500000 sleep=20 disconnect >"$TMP/out" ||
 		{ cat "$TMP/out"; kill "$peer"; return 1; }
 	wait_exit "$peer" 20000 || { cat "$TMP/peer"; return 1; }
 	awk '$2 ~ /^send=/ { from = $1 }
 		$2 == "disconnect" { print int(($1 - from) / 1000000) }' "$TMP/out"
 }
 
-# To undo a connection takes as long as packets have its bytes, here 100 ms, and not the second
+# To undo a connection takes as long as packets have its bytes, here 300 ms, and not the second
 # that is waited for them at most. The quickest try tells: others may wait for a CPU.
 driver_undoes() {
-	cable netem limit 10000 delay 100ms || return 1
+	cable netem limit 10000 delay 300ms || return 1
 	before=$(setting lent-total vs1)
 	least=1000000
 	for try in $(seq "$(how_often 5 3 3)"); do

@@ -66,7 +66,7 @@ many() {
 no_more() {
 	del_device vs0 && device vs0 "$H1" "$G1" quota=8388608 || return 1
 	vfull "$H2" "$G1" 10.9.0.2 || return 1
-	[ "$(stat_of vs0 pinned-peak)" -le 8388608 ] || { stat_of vs0 pinned-peak; return 1; }
+	[ "$(setting pinned-peak vs0)" -le 8388608 ] || { setting pinned-peak vs0; return 1; }
 	# and it was the same device all the time
 	[ "$(attribute vs0 netns)" = "$(inode_of "$G1")" ] || return 1
 	del_device vs0 && device vs0 "$H1" "$G1"

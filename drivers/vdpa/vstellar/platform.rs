@@ -294,7 +294,7 @@ impl Platform {
     /// Bytes that may be pinned: what was set, but no more than whoever has the device may pin. Others may
     /// pin for it as well, so this is not a promise.
     pub(crate) fn pin_quota(&self) -> u64 {
-        let limit = self.vdpa.pin_limit();
+        let limit = whole_pages(self.vdpa.pin_limit());
         let pages = self.inner.lock().pages(limit);
         bytes_of(pages)
     }
