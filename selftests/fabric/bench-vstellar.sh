@@ -55,7 +55,7 @@ device() {
 peer() {
 	rm -f /tmp/peer
 	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >/tmp/peer &
-	wait_line /tmp/peer ready 20000
+	wait_line /tmp/peer '^ready' 20000
 }
 
 # stream RUN COMMAND...: one connection
@@ -75,7 +75,7 @@ program() {
 	rm -f /tmp/peer
 	# shellcheck disable=SC2086 # options
 	in_ns "$server" vstellar-guest serve "$at" $how >/tmp/peer &
-	wait_line /tmp/peer ready 20000
+	wait_line /tmp/peer '^ready' 20000
 	before=$(attribute vs1 kicks)
 	line=$(in_ns "$client" vstellar-guest send "$at" "$@")
 	wait

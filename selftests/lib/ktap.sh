@@ -278,6 +278,12 @@ in_ns() {
 	ip netns exec "$@"
 }
 
+# start_in_ns NS COMMAND...: in the background. $! is the command, to be killed; that of in_ns
+# with a & is a shell that waits for it
+start_in_ns() {
+	ip netns exec "$@" &
+}
+
 # ns_sysctl NAME KEY=VALUE...
 ns_sysctl() {
 	local ns="$1" set

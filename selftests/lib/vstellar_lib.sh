@@ -203,9 +203,9 @@ serve() {
 	shift
 	# what another one has said is gone when it begins
 	rm -f "$TMP/serve"
-	in_ns "$ns" vstellar-guest serve "$@" >"$TMP/serve" 2>&1 &
+	start_in_ns "$ns" vstellar-guest serve "$@" >"$TMP/serve" 2>&1
 	server=$!
-	wait_line "$TMP/serve" ready 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
+	wait_line "$TMP/serve" '^ready' 20000 || { cat "$TMP/serve"; kill "$server"; return 1; }
 }
 
 # guest_connects ADDRESS:PORT BYTES [OPTION...]: the guest of the device $DEV sends them to h2
@@ -223,7 +223,7 @@ guest_listens() {
 	shift
 	vstellar-guest listen "$DEV" 7100 "$@" >"$TMP/listen" 2>&1 &
 	guest=$!
-	wait_line "$TMP/listen" ready 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
+	wait_line "$TMP/listen" '^ready' 20000 || { cat "$TMP/listen"; kill "$guest"; return 1; }
 	in_ns "$H2" vstellar-guest send 10.9.0.1:7100 "$bytes" >"$TMP/out" 2>&1 ||
 		{ cat "$TMP/out" "$TMP/listen"; kill "$guest"; return 1; }
 	wait_exit "$guest" 20000 || { cat "$TMP/listen"; return 1; }

@@ -123,7 +123,7 @@ beside_a_busy_one() {
 	add_device vs0 vhost_vdpa && create vs1 && echo 1 >"$WORKERS" || return 1
 	vstellar-guest hold "$(vhost_of vs0)" --pin 192 >"$TMP/hold" &
 	guest=$!
-	if wait_line "$TMP/hold" ready 20000; then
+	if wait_line "$TMP/hold" '^ready' 20000; then
 		for i in $(seq 2 40); do
 			add_while_asked "$i" && rc=0 && break
 		done

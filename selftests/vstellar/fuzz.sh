@@ -27,9 +27,9 @@ PAUSE=2
 transfer() {
 	# what is said of another file is gone when the program begins
 	rm -f "$TMP/serve"
-	in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1 &
+	start_in_ns "$H2" vstellar-guest serve 10.9.0.2:7000 >"$TMP/serve" 2>&1
 	server=$!
-	if wait_line "$TMP/serve" ready 100000 &&
+	if wait_line "$TMP/serve" '^ready' 100000 &&
 		vstellar-guest connect "$(vhost_of vs0)" 10.9.0.2:7000 0 --file "$TMP/file" --into "$TMP/back" &&
 		wait_exit "$server" 100000; then
 		[ "$(sha256sum <"$TMP/back")" = "$SUM" ] || { echo "other bytes came back"; return 1; }

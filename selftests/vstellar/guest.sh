@@ -67,7 +67,7 @@ charged() {
 	sh -c 'echo $$ >"$1/cgroup.procs" && exec vstellar-guest hold "$2"' - "$CGROUP/machine" \
 		"$(vhost_of vs0)" >"$TMP/hold" &
 	pid=$!
-	wait_line "$TMP/hold" ready || rc=1
+	wait_line "$TMP/hold" '^ready' || rc=1
 	awk '$1 == "shmem" { print; exit ($2 < 1500000) }' "$CGROUP/machine/memory.stat" || rc=1
 	kill "$pid"
 	wait "$pid" 2>/dev/null

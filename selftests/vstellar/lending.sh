@@ -222,7 +222,7 @@ programs() {
 # The driver's device goes under load, with bytes on loan.
 driver_loses() {
 	cable netem limit 10000 delay 100ms && serve "$H2" 10.9.0.2:7000 || return 1
-	in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$TMP/client" 2>&1 &
+	start_in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$TMP/client" 2>&1
 	client=$!
 	busywait 20000 lent vs1 || { cat "$TMP/client"; kill "$client"; return 1; }
 	del_device vs1 || return 1

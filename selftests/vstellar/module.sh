@@ -25,7 +25,7 @@ at_work() {
 	add_device vs0 vhost_vdpa || return 1
 	vstellar-guest hold "$(vhost_of vs0)" >"$TMP/hold" &
 	guest=$!
-	wait_line "$TMP/hold" ready 20000 || { kill "$guest"; cat "$TMP/hold"; return 1; }
+	wait_line "$TMP/hold" '^ready' 20000 || { kill "$guest"; cat "$TMP/hold"; return 1; }
 	! unload_vstellar 2>/dev/null || { echo "unloaded"; return 1; }
 	kill -KILL "$guest"
 	wait "$guest" 2>/dev/null

@@ -90,7 +90,7 @@ another_user() {
 # loaded FILE: a server for load, and a client in the guest whose output is FILE
 loaded() {
 	serve "$H2" 10.9.0.2:7000 || return 1
-	in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$1" 2>&1 &
+	start_in_ns "$G1" vstellar-guest send 10.9.0.2:7000 4000000000 >"$1" 2>&1
 	client=$!
 	await_moving vs0 || { cat "$1" "$TMP/serve"; return 1; }
 }

@@ -54,7 +54,7 @@ assigned() {
 at_work() {
 	vstellar-guest hold "$DEV" "$@" >"$TMP/hold" &
 	guest=$!
-	wait_line "$TMP/hold" ready 20000 || { kill "$guest"; return 1; }
+	wait_line "$TMP/hold" '^ready' 20000 || { kill "$guest"; return 1; }
 	! settings endpoints=5 2>"$TMP/err" || { kill "$guest"; echo "changed"; return 1; }
 	grep -qi 'resource busy' "$TMP/err" || { kill "$guest"; cat "$TMP/err"; return 1; }
 	kill -KILL "$guest"
