@@ -228,9 +228,10 @@ driver_loses() {
 	del_device vs1 || return 1
 	wait_exit "$client" 20000
 	[ $? -eq 1 ] || { cat "$TMP/client"; return 1; }
-	cable pfifo
+	# whose end is on its way to the server
 	wait_exit "$server" 30000
 	[ $? -eq 1 ] || { cat "$TMP/serve"; return 1; }
+	cable pfifo
 	guest && move -c "$G1" -s "$H2" 10.9.0.2
 }
 

@@ -9,6 +9,7 @@ use crate::machine::FEATURES;
 use crate::program;
 use crate::ram::addr;
 use crate::ram::Ram;
+use crate::sys;
 use crate::wire::mr;
 use crate::wire::wire;
 use anyhow::Result;
@@ -40,7 +41,7 @@ impl Hold {
             machine.negotiate(FEATURES)?;
             return stay();
         }
-        let mut driver = Driver::with_ram(&self.device, ram, FEATURES)?;
+        let mut driver = Driver::with_ram(&self.device, ram.clone(), FEATURES)?;
         if pinned == 0 {
             return stay();
         }
@@ -49,8 +50,11 @@ impl Hold {
         let advice = |advice| wire().u32(key).u32(advice).u64(0).u64(pinned);
         driver.order(Op::MrAdvise, 0, &advice(1))?;
         program::say_ready()?;
+        let start = ram.host_address()?.wrapping_add(BUFFERS as usize);
         loop {
             driver.order(Op::MrAdvise, 0, &advice(2))?;
+            // what takes long is to allocate it
+            sys::give_back(start, pinned as usize)?;
             driver.order(Op::MrAdvise, 0, &advice(1))?;
         }
     }

@@ -102,6 +102,13 @@ pub(crate) fn prefer_huge_pages(start: *const u8, len: usize) {
     unsafe { libc::madvise(start.cast_mut().cast(), len, libc::MADV_HUGEPAGE) };
 }
 
+/// Gives shared memory back: it is zeroes, and has to be allocated, when it is used next.
+pub(crate) fn give_back(start: *const u8, len: usize) -> io::Result<()> {
+    // SAFETY: What is in a guest's memory may change at any time for all who use it, and the mapping
+    // stays.
+    check(unsafe { libc::madvise(start.cast_mut().cast(), len, libc::MADV_REMOVE) }).map(drop)
+}
+
 /// Waits until one of the descriptors can be read, for `timeout_ms` at most.
 pub(crate) fn wait_readable<const N: usize>(fds: [RawFd; N], timeout_ms: i32) -> io::Result<bool> {
     let mut polled = fds.map(|fd| libc::pollfd {

@@ -158,6 +158,7 @@ fn one(
             if let Fate::Stray = verdict.into() {
                 return Fate::Stray;
             }
+            inner.rx_refused = true;
             walk.ns.event(match reason {
                 Lack::Buffer => Event::RxNoRoom,
                 Lack::Memory => Event::RxNoMemory,

@@ -39,9 +39,10 @@ const BARE_MEMORY: usize = 120 << 10;
 /// Of one that has none any more, in TIME_WAIT.
 const REST_MEMORY: usize = 64 << 10;
 
-/// Memory in the send queue that an orphan may have whatever the others have, bytes; of the order of
-/// `SOCK_MIN_SNDBUF`, which is that of TCP.
-const BARE_QUEUE: usize = 4 << 10;
+/// Memory in the send queue that an orphan may have whatever the others have, bytes: that of a packet of
+/// any usual MTU, which may lie in pages that count in full, and of the order of `SOCK_MIN_SNDBUF`, which
+/// is that of TCP.
+const BARE_QUEUE: usize = 16 << 10;
 
 impl Inner {
     /// Whether hardly any memory would be set free by giving it up.

@@ -16,7 +16,8 @@
 //!   is the answer to a peer whose last packet needs one.
 //!
 //! Everybody can have namespaces, and set the limits in them. So it is the memory that bounds what those
-//! of all of them keep together, and what they are set to has a bound there (sys/sysctl.c).
+//! of all of them keep together, and what they are set to has a bound there (sys/sysctl.c). Of orphans
+//! that keep so little that they need none, the host has as many as one namespace may by default.
 
 use crate::{
     engine::net::NetNs,
@@ -66,11 +67,37 @@ impl Quota {
     }
 }
 
+/// Those of the whole host whose memory counts nowhere.
+static UNPAID: Atomic<i32> = Atomic::new(0);
+
+/// One of these, until it is dropped.
+struct Unpaid;
+
+impl Unpaid {
+    fn take(most: u32) -> Option<Unpaid> {
+        let before = UNPAID.fetch_add(1, Relaxed);
+        let taken = Unpaid;
+        (u32::try_from(before).unwrap_or(0) < most).then_some(taken)
+    }
+}
+
+impl Drop for Unpaid {
+    fn drop(&mut self) {
+        UNPAID.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Where what a connection keeps is counted: given back when it is dropped.
+enum Memory {
+    Share { _share: Share },
+    Unpaid { _unpaid: Unpaid },
+}
+
 /// The place of one of them, given back when it is dropped.
 pub(crate) struct Place {
     ns: Arc<NetNs>,
     kind: Kind,
-    memory: Option<Share>,
+    memory: Option<Memory>,
 }
 
 impl Place {
@@ -94,8 +121,14 @@ impl Place {
             ),
         };
         if u32::try_from(before).unwrap_or(0) < most {
-            place.memory = Share::take(memory, until);
-            if place.memory.is_some() || bare {
+            place.memory = match Share::take(memory, until) {
+                Some(share) => Some(Memory::Share { _share: share }),
+                None if bare => {
+                    Unpaid::take(net.most_rest()).map(|one| Memory::Unpaid { _unpaid: one })
+                }
+                None => None,
+            };
+            if place.memory.is_some() {
                 return Some(place);
             }
         }

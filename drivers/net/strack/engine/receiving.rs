@@ -111,10 +111,7 @@ impl Inner {
         }
         match keeping.lack {
             // What was paid for in spite of that must leave with the next read.
-            Some(lack) if !awaited => {
-                self.rx_refused = true;
-                Err(lack)
-            }
+            Some(lack) if !awaited => Err(lack),
             _ => Ok(()),
         }
     }

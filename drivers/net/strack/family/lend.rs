@@ -148,7 +148,7 @@ pub(super) fn lend_packets(
         added = gather(&mut loan, &mut pages, 0, want)?;
         complete = added == want;
         memory = lender.kept(&loan, 0, len + added) - before;
-        let Ok(all) = u16::try_from(usize::from(tail.kept) + memory) else {
+        let Some(all) = counted(usize::from(tail.kept) + memory) else {
             // In too many pages.
             return Ok(Lent::Copy);
         };
@@ -164,10 +164,10 @@ pub(super) fn lend_packets(
         let first = loan.len();
         let want = limits.mss.min(left - taken);
         let packet = match gather(&mut loan, &mut pages, first, want) {
-            Ok(got) if got == want => match u16::try_from(lender.kept(&loan, first, want)) {
-                Ok(kept) => packet(lock, first, want, kept).map(Some),
+            Ok(got) if got == want => match counted(lender.kept(&loan, first, want)) {
+                Some(kept) => packet(lock, first, want, kept).map(Some),
                 // In too many pages.
-                Err(_) => Ok(None),
+                None => Ok(None),
             },
             Ok(_) => Ok(None),
             Err(error) => Err(error),
@@ -237,4 +237,14 @@ fn packet(lock: &mut SockLock<'_>, first: usize, len: usize, kept: u16) -> Resul
     };
     page.used += HEADROOM;
     Ok(packet)
+}
+
+/// Bytes kept for a packet, as they are counted: none for more than can be. Where a single page is as
+/// much, that is what all count as that lie in any.
+fn counted(kept: usize) -> Option<u16> {
+    const MOST: usize = u16::MAX as usize;
+    if PAGE_SIZE > MOST {
+        return Some(kept.min(MOST) as u16);
+    }
+    u16::try_from(kept).ok()
 }

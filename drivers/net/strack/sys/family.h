@@ -96,7 +96,8 @@ struct strack_param {
 /**
  * struct strack_net - per network namespace
  * @sysctl: the settings above
- * @most_rest: largest max_orphans and max_time_wait in the namespace of a user namespace
+ * @most_rest: max_orphans and max_time_wait to begin with, and at most in the namespace of
+ *	a user namespace
  * @params: values of the protocol's constants, in the order of strack_params()
  * @header: their registration
  * @net: back pointer, valid as long as this structure

@@ -108,6 +108,13 @@ impl NetHandle {
         keepalive_probes,
     }
 
+    /// How many connections without a socket a namespace may have by default, by this host's memory.
+    pub(crate) fn most_rest(&self) -> u32 {
+        // SAFETY: By the type invariant; set before Rust saw it and never changed.
+        let most = unsafe { (*self.0.as_ptr()).most_rest };
+        u32::try_from(most).unwrap_or(0)
+    }
+
     /// The constants of the protocol as they are set now, in the order of [`PARAMS`].
     pub(crate) fn params(&self) -> impl Iterator<Item = u32> + '_ {
         (0..PARAMS.0.len()).map(|i| {
