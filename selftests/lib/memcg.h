@@ -18,9 +18,12 @@
 static inline int memcg_begin(void)
 {
 	mkdir(MEMCG_TREE, 0700);
-	if (mount("none", MEMCG_TREE, "cgroup2", 0, NULL) ||
-	    write_text(MEMCG_TREE "/cgroup.subtree_control", "+memory"))
+	if (mount("none", MEMCG_TREE, "cgroup2", 0, NULL))
 		return -1;
+	if (write_text(MEMCG_TREE "/cgroup.subtree_control", "+memory")) {
+		umount2(MEMCG_TREE, MNT_DETACH);
+		return -1;
+	}
 	/* one that was there before may have less and less of what it had */
 	rmdir(MEMCG_GROUP);
 	return mkdir(MEMCG_GROUP, 0700);

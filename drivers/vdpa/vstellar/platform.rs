@@ -231,7 +231,8 @@ impl Platform {
             let mut inner = self.inner.lock();
             inner.limit = limit;
             inner.apply_quota();
-            if inner.mapper == Some(mapper) {
+            // the setting may have changed while there was something
+            if inner.mapper == Some(mapper) && inner.places == places(inner.quota) {
                 return Ok(());
             }
         }
@@ -242,7 +243,6 @@ impl Platform {
             if !inner.memory.is_empty() {
                 return Ok(());
             }
-            // the setting may have changed while there was something
             inner.places = places(inner.quota);
             inner.quota()
         };
@@ -526,7 +526,8 @@ impl Keeper for Platform {
         match &fault.backing {
             Backing::Area(area) => match area.pin(fault.offset, fault.len, fault.writable) {
                 Ok(pinned) => Ok(Pages::Pinned(pinned)),
-                Err(error) if error == ENOBUFS || error == ENOMEM => Err(PinError::Quota),
+                Err(error) if error == ENOBUFS => Err(PinError::Quota),
+                Err(error) if error == ENOMEM => Err(PinError::Memory),
                 Err(_) => Err(PinError::Fault),
             },
             Backing::Kernel(memory) => memory

@@ -3,7 +3,8 @@
 //! Rings and doorbells of a driver, within reach for as long as they are in use.
 //!
 //! The blocks that they lie in are in use all the time, so unmapping waits until the device has let go
-//! of them, and held, so that they count among what is kept; and each page has a reference of its own, so what is read here is never anything else.
+//! of them, and held, so that they count among what is kept; and each page has a reference of its own,
+//! so what is read here is never anything else.
 
 use crate::{
     host::List,

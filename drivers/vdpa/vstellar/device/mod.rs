@@ -35,6 +35,7 @@ use crate::{
         bindings::{
             vstellar_stats,
             VIRTIO_CONFIG_S_DRIVER_OK,
+            VIRTIO_CONFIG_S_FAILED,
             VIRTIO_CONFIG_S_FEATURES_OK,
             VIRTIO_CONFIG_S_NEEDS_RESET, //
         },
@@ -123,6 +124,7 @@ struct State {
 }
 
 const FEATURES_OK: u8 = VIRTIO_CONFIG_S_FEATURES_OK as u8;
+const FAILED: u8 = VIRTIO_CONFIG_S_FAILED as u8;
 const DRIVER_OK: u8 = VIRTIO_CONFIG_S_DRIVER_OK as u8;
 const NEEDS_RESET: u8 = VIRTIO_CONFIG_S_NEEDS_RESET as u8;
 
@@ -382,8 +384,8 @@ impl Device {
             Run::Removed => return Err(ENODEV),
         }
         let mut state = self.state.lock();
-        // what a driver has read and chosen by then holds until it is gone
-        if state.status & FEATURES_OK != 0 {
+        // what a driver has read and chosen by then holds until it is gone, or has given up
+        if state.status & (FEATURES_OK | FAILED) == FEATURES_OK {
             return Err(EBUSY);
         }
         self.platform.set_quota(settings.pin_quota);

@@ -59,7 +59,10 @@ struct vstellar_vdpa {
 	int called; /* somebody but the timer wants a round */
 	atomic_t kicks[VIRTIO_VSTELLAR_NVQS];
 	void *device; /* the Rust half; from before the device is seen until it is freed */
-	/* from bind_mm to unbind_mm; all who use it hold the mutex of the open vhost_vdpa device */
+	/*
+	 * from bind_mm to unbind_mm; who uses @mm holds the mutex of the open vhost_vdpa device,
+	 * and whoever asks may read the rest
+	 */
 	struct vstellar_owner owner;
 };
 
@@ -133,7 +136,7 @@ bool vstellar_c_has_mm(const struct vstellar_vdpa *vs)
 
 u64 vstellar_c_pin_limit(const struct vstellar_vdpa *vs)
 {
-	return vs->owner.mm ? vs->owner.limit : U64_MAX;
+	return vstellar_c_has_mm(vs) ? READ_ONCE(vs->owner.limit) : U64_MAX;
 }
 
 bool vstellar_c_module_get(void)
@@ -365,7 +368,8 @@ static int vstellar_op_bind_mm(struct vdpa_device *vdpa, struct mm_struct *mm)
 {
 	struct vstellar_owner *owner = &to_vs(vdpa)->owner;
 
-	owner->limit = capable(CAP_IPC_LOCK) ? ULONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	WRITE_ONCE(owner->limit,
+		   capable(CAP_IPC_LOCK) ? ULONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT);
 	mmgrab(mm);
 	WRITE_ONCE(owner->mm, mm);
 	return 0;

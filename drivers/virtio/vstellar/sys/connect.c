@@ -357,8 +357,10 @@ void vsg_accept_work(struct work_struct *work)
 		if (!child)
 			break;
 		if (vsg_is_unwanted(vs, child)) {
+			/* nothing bounds how many there are: others get the lock in between */
 			vsg_abandon(child);
-			continue;
+			vsg_work_later(vs, &vs->accept_work, 0);
+			break;
 		}
 		spin_lock_bh(&vs->lock);
 		list_add_tail(&child->sibling, &vs->children);

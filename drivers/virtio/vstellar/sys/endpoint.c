@@ -256,6 +256,7 @@ static void vsg_endpoint_inherit(struct vsg_sock *heir, struct vsg_sock *vs)
 	struct vsg_device *dev = vs->dev;
 
 	/* it finds out whose completions it reads, and then does something about it */
+	mutex_lock(&dev->memory);
 	disable_work_sync(&dev->bh);
 	sock_hold(&heir->sk);
 	/* replaces what is there, for which no memory is needed */
@@ -275,6 +276,7 @@ static void vsg_endpoint_inherit(struct vsg_sock *heir, struct vsg_sock *vs)
 	vs->doorbell = NULL;
 	spin_unlock_bh(&vs->lock);
 	enable_and_queue_work(system_bh_wq, &dev->bh);
+	mutex_unlock(&dev->memory);
 	vs->handle = 0;
 	vs->large.arena = NULL;
 	vs->block.arena = NULL;

@@ -279,6 +279,8 @@ void vsg_completions_flush(struct vsg_device *dev, struct vsg_cq *cq)
 {
 	unsigned int parts = DIV_ROUND_UP(1u << VSG_CQ_LOG2, VSG_BUDGET);
 
+	/* nobody has the bottom half disabled meanwhile */
+	guard(mutex)(&dev->memory);
 	do {
 		queue_work(system_bh_wq, &dev->bh);
 		flush_work(&dev->bh);

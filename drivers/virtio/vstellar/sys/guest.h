@@ -129,7 +129,8 @@ struct vsg_cq {
  * @bh: reads what the device says
  * @changed: looks whether the device has failed, and then ends all sockets
  * @failed: it has
- * @memory: guards what follows, up to @sockets
+ * @memory: guards what follows, up to @sockets, and is held by who disables @bh for a moment
+ *	and by who waits for it to run
  * @lends: the device sends from the driver's memory (F_ZC)
  * @larges: large blocks in use
  * @mapped: arenas may be mapped

@@ -33,7 +33,8 @@ MODULE_PARM_DESC(assign, "the first device serves the initial network namespace 
 
 /*
  * Guards virtio_device.priv while a device begins anew, for attributes, which may be read and
- * written meanwhile. Taken by these and by who restores a device; process context, outside of
+ * written meanwhile. Taken by these, by who puts a device to sleep and restores it, and by who
+ * removes it, as the bus may do either at the same time; process context, outside of
  * strack_provider_sem and vsg_device.memory.
  */
 static DEFINE_MUTEX(vsg_renewal);
@@ -159,8 +160,11 @@ static void vsg_device_detach(struct vsg_device *dev)
 
 static void vsg_remove(struct virtio_device *vdev)
 {
-	struct vsg_device *dev = vdev->priv;
+	struct vsg_device *dev;
 
+	/* the bus may reset the device at any time */
+	guard(mutex)(&vsg_renewal);
+	dev = vdev->priv;
 	strack_provider_unregister(&dev->provider);
 	/* where it did not wake up well, the attempt has left it with a status */
 	if (dev->detached)
@@ -327,16 +331,21 @@ static int vsg_probe(struct virtio_device *vdev)
 /* The machine is about to sleep, or the bus to reset the device. */
 static int vsg_freeze(struct virtio_device *vdev)
 {
-	vsg_device_detach(vdev->priv);
+	guard(mutex)(&vsg_renewal);
+	if (vdev->priv)
+		vsg_device_detach(vdev->priv);
 	return 0;
 }
 
 /* What programs have tried meanwhile, if they run, has found a device that is gone. */
 static int vsg_restore(struct virtio_device *vdev)
 {
-	struct vsg_device *old = vdev->priv, *dev;
+	struct vsg_device *old, *dev;
 
 	guard(mutex)(&vsg_renewal);
+	old = vdev->priv;
+	if (!old)
+		return -ENODEV;
 	dev = vsg_device_get(vdev);
 	/* sockets and attributes go on to find the one that is dead */
 	if (IS_ERR(dev))

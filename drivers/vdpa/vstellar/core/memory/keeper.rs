@@ -28,8 +28,10 @@ use super::{
 pub enum PinError {
     /// There are none, or not with that right.
     Fault,
-    /// A limit of the host was reached.
+    /// A limit of the host for what is pinned was reached.
     Quota,
+    /// The host, or the memory cgroup of the guest's machine, has no memory.
+    Memory,
     /// The guest's address space is gone.
     Stopped,
 }
@@ -38,7 +40,7 @@ impl From<PinError> for MemoryError {
     fn from(error: PinError) -> Self {
         match error {
             PinError::Fault => MemoryError::Failed,
-            PinError::Quota => MemoryError::Quota,
+            PinError::Quota | PinError::Memory => MemoryError::Quota,
             PinError::Stopped => MemoryError::Stopped,
         }
     }

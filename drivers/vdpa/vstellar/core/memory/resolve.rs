@@ -25,6 +25,9 @@ use super::{
     Use, //
 };
 
+/// Blocks that make room at a time.
+const EVICT_MOST: u32 = 16;
+
 /// For whom memory is to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -234,11 +237,11 @@ impl<B: Clone, P> Memory<B, P> {
         if pages > self.quota.all.pages {
             return Err(MemoryError::Quota);
         }
-        // One at least if it is places that are missing, unless some come free anyway.
-        while !fits(self, self.charged.saturating_sub(self.leaving))
-            || (!has_place && self.leaving == 0)
-        {
-            if !self.evict() {
+        // One at least if it is places that are missing, unless some come free anyway. And not too many at
+        // once, each of which is looked for among all: the caller asks again.
+        for _ in 0..EVICT_MOST {
+            let room = fits(self, self.charged.saturating_sub(self.leaving));
+            if room && (has_place || self.leaving > 0) || !self.evict() {
                 break;
             }
         }
