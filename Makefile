@@ -30,7 +30,7 @@ help:
 	@echo '  make bench-veth   what a byte costs, beside TCP, over one virtual cable'
 	@echo '  make bench-fabric what it makes of a fabric whose spines are slow, lossy, late or dead, beside'
 	@echo '                    TCP, DCTCP and MPTCP; 20 minutes, ARGS=--quick: less of it, 3 minutes'
-	@echo '  make bench-vstellar  what a virtual device costs, beside none, and beside pinning all memory'
+	@echo '  make bench-vstellar  what a virtual device costs, beside none, and beside pinning all memory; half an hour'
 	@echo '  make -C selftests run_tests    the tests on this machine, with the modules loaded'
 	@echo '  make clean        what was built from this checkout'
 	@echo '  make distclean    that and the cache ($${STRACK_CACHE:-/var/cache/strack})'
