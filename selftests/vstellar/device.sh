@@ -39,6 +39,11 @@ wrong() {
 	refused create vs0 device_features 0x200000020 || { echo "without VERSION_1"; return 1; }
 	refused create vs0 device_features 0x300000000 || { echo "without doorbells"; return 1; }
 	refused create vs0 device_features 0x500000020 || { echo "with packed rings"; return 1; }
+	refused create "" || { echo "without a name"; return 1; }
+	refused create a/b || { echo "with a path for a name"; return 1; }
+	refused create .. || { echo "with a directory for a name"; return 1; }
+	refused create "$(printf %064d 1)" || { echo "with a name that has no end"; return 1; }
+	create "$(printf %063d 1)" && del_device "$(printf %063d 1)" || return 1
 	create vs0 device_features 0x300000020 || return 1
 	before=$(device_count)
 	refused create vs0 || { echo "two of one name"; return 1; }

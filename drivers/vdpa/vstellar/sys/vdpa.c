@@ -66,6 +66,9 @@ struct vstellar_vdpa {
 	struct vstellar_owner owner;
 };
 
+/* of a device's name with its end, as the netlink family has it */
+#define VSTELLAR_NAME_SIZE	64
+
 struct workqueue_struct *vstellar_wq;
 /* those not freed yet, for which the module waits: someone may hold a reference */
 static atomic_t vstellar_devices;
@@ -442,6 +445,18 @@ static const struct vdpa_config_ops vstellar_ops = {
 
 /* --- management ---------------------------------------------------------- */
 
+/*
+ * As sysfs shows names, and iproute2 has room for: others could neither be named again nor
+ * be shown, and take the list of all devices with them.
+ */
+static bool vstellar_name_is_good(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len < VSTELLAR_NAME_SIZE && !strchr(name, '/') && strcmp(name, ".") &&
+	       strcmp(name, "..");
+}
+
 static int vstellar_dev_add(struct vdpa_mgmt_dev *mgmt, const char *name,
 			    const struct vdpa_dev_set_config *config)
 {
@@ -449,6 +464,8 @@ static int vstellar_dev_add(struct vdpa_mgmt_dev *mgmt, const char *name,
 	struct vstellar_vdpa *vs;
 	int err = 0;
 
+	if (!vstellar_name_is_good(name))
+		return -EINVAL;
 	if (config->mask & BIT_ULL(VDPA_ATTR_DEV_FEATURES))
 		wanted = config->device_features;
 	vs = vdpa_alloc_device(struct vstellar_vdpa, vdpa, mgmt->device, &vstellar_ops,
