@@ -579,9 +579,9 @@ fn no_room_is_not_a_timeout() {
     let tries = net.retransmissions[CLIENT];
     let refused = net.count(SERVER, Counter::Refused);
     println!("{tries} sent again, {refused} refused");
-    assert!(refused > 100);
-    // After the first flight one a millisecond at most.
-    assert!(tries < (to - from) / MSEC + 200, "{tries}");
+    assert!(refused > 30);
+    // After the first flight fewer and fewer, to one in 64 ms.
+    assert!(tries < (to - from) / (64 * MSEC) + 80, "{tries}");
     let done = net.run(to + 100 * MSEC, |net| net.server().read == 1_000_000);
     assert!(done);
     net.finish(to + 2 * SEC);

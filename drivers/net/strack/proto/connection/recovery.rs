@@ -62,6 +62,8 @@ pub(super) struct Recovery {
     pub(super) unanswered: u8,
     // The path that was heard of last.
     pub(super) heard_on: Option<u16>,
+    // Rests in a row after each of which the peer still had no room.
+    pub(super) refusals: u8,
     persist_tries: u8,
     persist_unanswered: u8,
 }
@@ -85,6 +87,7 @@ impl Recovery {
             tail: Probes::new(),
             unanswered: 0,
             heard_on: None,
+            refusals: 0,
             persist_tries: 0,
             persist_unanswered: 0,
         })
@@ -279,6 +282,10 @@ impl Connection {
     /// and only in silence: while other packets arrive, it is one path that is dead
     /// and not the network that is overwhelmed.
     pub(super) fn on_retransmit_timer(&mut self, now: Ns) {
+        if let Some(end) = self.rests_for_room(now) {
+            self.timers.set(Timer::Retransmit, end);
+            return;
+        }
         if self
             .oldest_in_flight()
             .is_some_and(|sent| sent.saturating_add(self.rto()) <= now)
@@ -430,6 +437,7 @@ impl Connection {
     pub(super) fn on_progress(&mut self, now: Ns) {
         self.recovery.end_silence(now);
         self.recovery.unanswered = 0;
+        self.recovery.refusals = 0;
         if self.tx.in_flight() == 0 {
             self.timers.stop(Timer::Retransmit);
         } else {

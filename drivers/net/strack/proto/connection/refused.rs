@@ -12,8 +12,9 @@
 //!   waits for longer: many senders have less than a packet for each round trip, and whoever
 //!   tries all the time has used up all tries before there is room.
 //! * Without room (the penalty is the largest there is) sending again at once would
-//!   meet the same. All data waits for a while. The peer is alive, so nothing is counted
-//!   as a timeout.
+//!   meet the same. All data waits for a while, and for twice as long each time that
+//!   nothing was taken after it: memory that others have may be theirs for long. The peer
+//!   is alive, so nothing is counted as a timeout, and nobody is asked for it meanwhile.
 //!
 //! The peer is also asked to slow down before it comes to that, see [`Connection::penalty`].
 
@@ -48,6 +49,9 @@ const FREE_TRIES: u8 = 2;
 
 /// How often the time between later tries doubles.
 const MOST_DOUBLED: u32 = 4;
+
+/// How often the time doubles that a peer without room is left alone: to 64 ms, by default.
+const MOST_RESTS: u8 = 6;
 
 /// Why a packet that has arrived is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +129,7 @@ impl Connection {
         let no_room = ack.penalty == MAX_PENALTY;
         if no_room {
             self.recovery.end_silence(now);
-            let wait = Ns::from(self.config.loss.refused_wait_us) * USEC;
-            self.timers.set(Timer::Rest, now.saturating_add(wait));
+            self.rest_for_room(now);
         }
         if !current {
             return;
@@ -146,6 +149,23 @@ impl Connection {
             self.window.on_trimmed(len);
             self.rest_between_tries(now, slot.transmissions);
         }
+    }
+
+    /// The peer has no room. What was refused while all data waits already was sent before.
+    fn rest_for_room(&mut self, now: Ns) {
+        if !self.rests() {
+            self.recovery.refusals = self.recovery.refusals.saturating_add(1);
+        }
+        let doubled = self.recovery.refusals.saturating_sub(1).min(MOST_RESTS);
+        let wait = Ns::from(self.config.loss.refused_wait_us) * USEC;
+        let wait = wait.saturating_mul(1 << doubled);
+        self.timers.set(Timer::Rest, now.saturating_add(wait));
+    }
+
+    /// Until when the peer is left alone, if that is still to come: silence means nothing then.
+    pub(super) fn rests_for_room(&self, now: Ns) -> Option<Ns> {
+        let end = self.timers.get(Timer::Rest)?;
+        (self.recovery.refusals > 0 && end > now).then_some(end)
     }
 
     /// A packet was trimmed `tries` times in a row. If the window cannot become smaller than

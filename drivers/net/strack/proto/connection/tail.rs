@@ -111,6 +111,10 @@ impl Connection {
     }
 
     pub(super) fn on_tail_timer(&mut self, now: Ns) {
+        if let Some(end) = self.rests_for_room(now) {
+            self.timers.set(Timer::TailProbe, end);
+            return;
+        }
         let (paths, age, other) = if self.asks_many() {
             // What left right behind the oldest packet is not worth a round of its own.
             let age = self.tail_wait().saturating_sub(self.probe_grace());
